@@ -81,7 +81,7 @@ class ModelConfig:
         for field in ("residual", "bias", "norm_affine", "tie_embeddings"):
             if not isinstance(getattr(self, field), bool):
                 raise ValueError(f"{field} is {getattr(self, field)!r}: it must be true or false")
-        if not 0 < self.ln_eps < 1:
+        if not (isinstance(self.ln_eps, float) and 0 < self.ln_eps < 1):
             raise ValueError(f"ln_eps is {self.ln_eps!r}: it must lie between 0 and 1")
 
     @property
