@@ -239,4 +239,5 @@ class Andrea(nn.Module):
 
 def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
     """Mean cross-entropy, in nats, of each next token: logits (B, T, V), ids (B, T) -> scalar."""
-    return F.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten())
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # half is too coarse
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
