@@ -1,0 +1,1 @@
+"""What the Makefile calls: setting up, finding a browser, taking the README's pictures."""
