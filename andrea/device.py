@@ -72,7 +72,7 @@ def name() -> str:
 
 
 def memory_limit() -> int:
-    """Return how many bytes one model and its activations may take (half of what is there)."""
+    """Return how many bytes one model may take: a quarter of the machine's memory, half a GPU's."""
     raw = os.environ.get("ANDREA_MEMORY_GB")
     if raw:
         try:
@@ -84,7 +84,7 @@ def memory_limit() -> int:
     if device().type == "cuda":
         return torch.cuda.get_device_properties(device()).total_memory // 2
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     except (ValueError, OSError, AttributeError):
         return 4_000_000_000
 
