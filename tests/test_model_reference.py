@@ -63,10 +63,13 @@ def as_openai(model: Andrea, names: dict[str, str], **extra: Tensor) -> dict[str
     return {**theirs, **extra}
 
 
-def run_reference(reference: nn.Module, weights: dict[str, Tensor]) -> object:
-    missing = reference.load_state_dict(weights, strict=False)
-    left = {n for n in missing.missing_keys if not n.endswith(("lm_head.weight", "attn.bias"))}
+def run_reference(reference: transformers.PreTrainedModel, weights: dict[str, Tensor]) -> object:
+    """Give the reference our weights and run it."""
+    missing = reference.load_state_dict(weights, strict=False, assign=True)
+    reference.tie_weights()
+    left = {n for n in missing.missing_keys if n != "lm_head.weight"}
     assert not left and not missing.unexpected_keys
+    assert not any(p.is_meta for p in reference.parameters())
     with torch.no_grad():
         return reference.eval()(IDS, output_hidden_states=True, output_attentions=True)
 
@@ -88,19 +91,20 @@ def test_pre_norm_equals_gpt2(act_fn, theirs, shape):
     """Logits, every hidden state and every attention pattern of transformers' GPT-2."""
     config = ModelConfig(**shape, act_fn=act_fn, n_ctx=16, vocab_size=311)
     model = randomised(config)
-    reference = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            n_layer=config.n_layer,
-            n_embd=config.d_model,
-            n_head=config.n_head,
-            n_positions=config.n_ctx,
-            vocab_size=config.vocab_size,
-            activation_function=theirs,
-            attn_implementation="eager",
-            bos_token_id=0,
-            eos_token_id=0,
+    with torch.device("meta"):
+        reference = transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(
+                n_layer=config.n_layer,
+                n_embd=config.d_model,
+                n_head=config.n_head,
+                n_positions=config.n_ctx,
+                vocab_size=config.vocab_size,
+                activation_function=theirs,
+                attn_implementation="eager",
+                bos_token_id=0,
+                eos_token_id=0,
+            )
         )
-    )
     ends = model.state_dict()
     weights = as_openai(
         model,
