@@ -17,7 +17,7 @@ BENCH      := $(VENV_BENCH)/.bench-ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test lint format format-check types check bench train sample screenshots \
-        chromium python clean
+        chromium clean
 
 help:
 	@echo "make run           the site, at http://localhost:$(PORT) (PORT=... for another port)"
@@ -32,25 +32,30 @@ help:
 
 # ---- setting up ---------------------------------------------------------------------------------
 
-python:
-	@command -v $(PYTHON) >/dev/null 2>&1 || { \
-	  echo "There is no $(PYTHON) here: install Python 3.11 or later, or say PYTHON=/path/to/python." >&2; \
-	  exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "$(PYTHON) is $$($(PYTHON) --version 2>&1); Python 3.11 or later is needed." >&2; \
-	  echo "If another one is installed, name it: make PYTHON=python3.12 ..." >&2; \
-	  exit 1; }
+# Asked only when something is to be installed: a finished .venv needs no other Python.
+define check_python
+@command -v $(PYTHON) >/dev/null 2>&1 || { \
+  echo "There is no $(PYTHON) here: install Python 3.11 or later, or say PYTHON=/path/to/python." >&2; \
+  exit 1; }
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+  echo "$(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1); Python 3.11 or later is needed." >&2; \
+  echo "If another one is installed, name it: make PYTHON=python3.12 ..." >&2; \
+  exit 1; }
+endef
 
-$(SITE): requirements.txt | python
+$(SITE): requirements.txt
+	$(check_python)
 	@$(PYTHON) tools/make_venv.py $(VENV) requirements.txt
 	@touch $@
 
-$(DEV): requirements-dev.txt requirements.txt | python
+$(DEV): requirements-dev.txt requirements.txt
+	$(check_python)
 	@$(PYTHON) tools/make_venv.py $(VENV) requirements-dev.txt
 	@touch $(SITE) $@
 
 # The comparison is worth having, but its old NumPy ends at Python 3.12: go on without it.
-$(BENCH): requirements-bench.txt | python
+$(BENCH): requirements-bench.txt
+	$(check_python)
 	@if $(PYTHON) tools/make_venv.py $(VENV_BENCH) requirements-bench.txt; then touch $@; else \
 	  echo "TransformerLens could not be installed (it needs Python 3.11 or 3.12);" \
 	       "the benchmark goes on without it." >&2; fi

@@ -79,6 +79,8 @@ def main() -> int:
     )
     sys.stdout.flush()
     pip = [str(python_of(folder)), "-m", "pip", "--disable-pip-version-check"]
+    if not sys.stdout.isatty():
+        pip.append("--quiet")  # a log wants pip's errors, not its progress bars
     if subprocess.call([*pip, "install", "-r", requirements]):
         print(
             f"Installing {requirements} did not work; pip's own words are above. Without a network "

@@ -1,0 +1,83 @@
+"""Steering the site in a browser: open a page, wait until it has settled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+
+SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+WAIT_MS = 60_000  # a first visit may wait for a model on a busy machine
+
+# On a page's own address Streamlit first asks for these beside it, gets a 404 and asks at the root.
+HARMLESS = ("/_stcore/health", "/_stcore/host-config")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running site: its address, and the file that its output goes to."""
+
+    url: str
+    log: Path
+
+    def output(self) -> str:
+        """Everything that the server has printed so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+
+@dataclass
+class Witness:
+    """What a browser context did: requests, errors of scripts, errors on the console."""
+
+    host: str
+    requests: list[str] = field(default_factory=list)
+    page_errors: list[str] = field(default_factory=list)
+    console_errors: list[str] = field(default_factory=list)
+
+    def watch(self, context: BrowserContext) -> None:
+        """Note everything from now on."""
+        context.on("request", lambda request: self.requests.append(request.url))
+        context.on("weberror", lambda error: self.page_errors.append(str(error.error)))
+        context.on("console", self._console)
+        context.on("page", self._sockets)
+
+    def _sockets(self, page: Page) -> None:
+        page.on("websocket", lambda socket: self.requests.append(socket.url))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        source = urlsplit(message.location.get("url", "")).path
+        if message.type == "error" and not source.endswith(HARMLESS):
+            self.console_errors.append(message.text)
+
+    def outside(self) -> list[str]:
+        """Requests to anything but the server."""
+        own = ("data", "blob", "about")
+        parts = [(urlsplit(url), url) for url in self.requests]
+        return [url for part, url in parts if part.scheme not in own and part.netloc != self.host]
+
+    def verify(self) -> None:
+        """Fail on any error of a script, any error on the console, any outside request."""
+        assert not self.page_errors, f"errors of scripts: {self.page_errors}"
+        assert not self.console_errors, f"errors on the console: {self.console_errors}"
+        assert not self.outside(), f"requests to other hosts: {self.outside()}"
+
+
+def settled(page: Page) -> None:
+    """Wait until the server has run the page to its end and the browser has drawn it."""
+    page.wait_for_selector(SETTLED, timeout=WAIT_MS)
+    page.wait_for_function(
+        """() => !document.querySelector('[data-testid="stSkeleton"], [data-stale="true"]')""",
+        timeout=WAIT_MS,
+    )
+
+
+def open_page(page: Page, server: Server, path: str = "", **query: str) -> None:
+    """Open ``path`` of the site with a query, and wait until it has settled.
+
+    ``open_page(page, server, "trace", lang="it")``
+    """
+    address = f"{server.url}/{path}" + (f"?{urlencode(query)}" if query else "")
+    page.goto(address, wait_until="domcontentloaded")
+    settled(page)
