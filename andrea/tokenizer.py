@@ -4,10 +4,8 @@ Ids are ordered: 0..255 the bytes, 256 BOS, 257.. the merges in the order in whi
 learned. A preset with a smaller vocabulary therefore uses the first merges only. Nothing is ever
 "unknown": what no merge covers stays bytes.
 
-People do not type what books print. Before tokenising, the text is *folded*: curly quotes and
-apostrophes, guillemets and primes become straight ones, the ellipsis character three dots, dashes
-the em dash, odd spaces a space, and accents typed as combining marks are composed (Unicode NFC).
-Spans still point into the text as typed.
+Before tokenising, the text is folded (``andrea/folding.py``): curly quotes become straight ones and
+the like. Spans still point into the text as typed.
 
 Sources: Sennrich et al. 2016, arXiv:1508.07909 (BPE); Radford et al. 2019 (bytes as the alphabet).
 """
@@ -15,7 +13,6 @@ Sources: Sennrich et al. 2016, arXiv:1508.07909 (BPE); Radford et al. 2019 (byte
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,21 +20,15 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from andrea.folding import FOLDS, Fold, changes, checked
+
+__all__ = ["FOLDS", "Fold", "Piece", "TextTokenizer", "changes", "train_tokenizer"]
+
 N_BYTES = 256
 BOS_ID = 256
 BOS_TEXT = "<bos>"
 FIRST_MERGE_ID = 257
 VOCAB_SIZE = 8449
-
-FOLDS: dict[str, str] = {
-    **dict.fromkeys("‘’‚‛′ʼ`´", "'"),
-    **dict.fromkeys("“”„‟″«»", '"'),
-    **dict.fromkeys("‹›", "'"),
-    "…": "...",
-    **dict.fromkeys("‒–―", "—"),
-    **dict.fromkeys("‐‑", "-"),
-    **dict.fromkeys("\u00a0\u2007\u202f\u2002\u2003\u2009\u200a\u3000", " "),
-}
 
 # One word, with the space before it. An elided article keeps its apostrophe (dell'|uomo), an
 # English ending starts with it (don|'t): the lookahead tells them apart.
@@ -68,15 +59,6 @@ class Piece:
         if self.id == BOS_ID:
             return BOS_TEXT
         return self.text if self.text is not None else f"<{self.bytes.hex(' ').upper()}>"
-
-
-@dataclass(frozen=True)
-class Fold:
-    """A change that folding made: which characters, into what, how often."""
-
-    before: str
-    after: str
-    count: int
 
 
 def byte_alphabet() -> list[str]:
@@ -168,7 +150,15 @@ class TextTokenizer:
         self._inner.save(str(path))
 
     def truncated(self, vocab_size: int) -> TextTokenizer:
-        """Return the tokenizer that knows the first ``vocab_size`` entries only."""
+        """Return the tokenizer that knows the first ``vocab_size`` entries only.
+
+        Raises
+        ------
+        ValueError
+            If not even the bytes and BOS would be left.
+        """
+        if vocab_size < FIRST_MERGE_ID:
+            raise ValueError(f"vocab_size is {vocab_size}: at least {FIRST_MERGE_ID} are needed")
         if vocab_size >= self.vocab_size:
             return self
         state = json.loads(self._inner.to_str())["model"]
@@ -194,37 +184,27 @@ class TextTokenizer:
 
     def fold(self, text: str) -> str:
         """Return the text as the model reads it (see the module's docstring)."""
-        return str(self._inner.normalizer.normalize_str(text))
+        return str(self._inner.normalizer.normalize_str(checked(text)))
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of ``text``, without BOS."""
-        return list(self._inner.encode(text).ids)
+        return list(self._inner.encode(checked(text)).ids)
 
     def pieces(self, text: str) -> list[Piece]:
         """Return the tokens of ``text`` with BOS in front; spans count characters as typed."""
-        found = self._inner.encode(text)
-        # The library forgets a combining mark that folding merged into the letter before it:
-        # a token therefore reaches to where the next one starts.
+        found = self._inner.encode(checked(text))
+        # The library forgets a combining mark that folding merged into the letter before it: a
+        # token therefore reaches to where the next one starts, and the bytes of one character
+        # all reach to its end.
         starts = [start for start, _ in found.offsets]
-        ends = [
-            max(end, following)
-            for (_, end), following in zip(found.offsets, [*starts[1:], len(text)], strict=False)
-        ]
+        ends = [end for _, end in found.offsets]
+        following, reach = len(text), len(text)
+        for i in reversed(range(len(ends))):
+            reach = ends[i] = reach if starts[i] == following else max(ends[i], following)
+            following = starts[i]
         spans = zip(found.ids, starts, ends, strict=True)
         return [self.piece(BOS_ID), *(self.piece(i, start, end) for i, start, end in spans)]
 
     def decode(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of ``ids``: the folded text, byte for byte."""
         return b"".join(self._bytes[i] for i in ids)
-
-
-def changes(text: str) -> list[Fold]:
-    """Return what folding changes in ``text``, to be told to whoever typed it."""
-    found = [Fold(a, b, text.count(a)) for a, b in FOLDS.items() if a in text]
-    composed = sum(unicodedata.combining(c) > 0 for c in text) - sum(
-        unicodedata.combining(c) > 0 for c in unicodedata.normalize("NFC", text)
-    )
-    if composed:
-        marks = [c for c in text if unicodedata.combining(c)]
-        found.append(Fold(f"◌{marks[0]}", "NFC", composed))
-    return found
