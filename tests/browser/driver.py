@@ -59,9 +59,9 @@ class Witness:
 
     def verify(self) -> None:
         """Fail on any error of a script, any error on the console, any outside request."""
+        assert not self.outside(), f"requests to other hosts: {self.outside()}"
         assert not self.page_errors, f"errors of scripts: {self.page_errors}"
         assert not self.console_errors, f"errors on the console: {self.console_errors}"
-        assert not self.outside(), f"requests to other hosts: {self.outside()}"
 
 
 def settled(page: Page) -> None:
