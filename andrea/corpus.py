@@ -59,11 +59,25 @@ def read_text(path: Path) -> str:
 
 
 def tier_weights(sources: Path, language: str, split: str = "train") -> list[float]:
-    """Return one weight a document of ``language``, in the order of the file."""
-    with sources.open(encoding="utf-8", newline="") as table:
-        rows = list(csv.DictReader(table, delimiter="\t"))
-    chosen = [row for row in rows if row["lang"] == language and row["split"] == split]
-    return [TIER_WEIGHTS[int(row["tier"])] for row in chosen]
+    """Return one weight a document of ``language``, in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        Naming the table, if it cannot be read or lacks a column.
+    """
+    try:
+        with sources.open(encoding="utf-8", newline="") as table:
+            rows = list(csv.DictReader(table, delimiter="\t"))
+        chosen = [row for row in rows if row["lang"] == language and row["split"] == split]
+        return [TIER_WEIGHTS[int(row["tier"])] for row in chosen]
+    except OSError as error:
+        raise ValueError(f"{sources.name}: cannot be read ({error.strerror})") from error
+    except (KeyError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"{sources.name}: is no table with the columns lang, split and tier (0, 1 or 2), "
+            "separated by tabs"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -79,8 +93,17 @@ class Stream:
     starts: npt.NDArray[np.int64]
     chance: npt.NDArray[np.float64]
 
+    def check_holds(self, length: int, part: str = "") -> None:
+        """Raise ``ValueError`` if the stream is shorter than one window of ``length`` tokens."""
+        if len(self.tokens) < length:
+            raise ValueError(
+                f"{self.name}{part}: gives {len(self.tokens)} tokens; at least {length} are "
+                "needed: use more text or a smaller context"
+            )
+
     def windows(self, random: np.random.Generator, count: int, length: int) -> Windows:
         """Draw ``count`` windows of ``length`` tokens: int64 [count, length]."""
+        self.check_holds(length)
         documents = random.choice(len(self.chance), size=count, p=self.chance)
         low, high = self.starts[documents], self.starts[documents + 1]
         begin = np.minimum(random.integers(low, high), len(self.tokens) - length)
@@ -88,11 +111,8 @@ class Stream:
 
     def blocks(self, length: int, most: int | None = None) -> Windows:
         """Cut the stream into windows side by side: int64 [count, length], evenly thinned."""
+        self.check_holds(length)
         count = len(self.tokens) // length
-        if count == 0:
-            raise ValueError(
-                f"{self.name}: gives {len(self.tokens)} tokens; at least {length} are needed"
-            )
         grid = self.tokens[: count * length].reshape(count, length).astype(np.int64)
         if most is not None and count > most:
             grid = grid[np.linspace(0, count - 1, most).astype(int)]
@@ -132,7 +152,11 @@ def tokenise(
 
 
 def split_off(text: str, share: float = 0.02) -> tuple[str, str]:
-    """Split a text into (training, validation) at a paragraph near the end."""
-    cut = text.rfind("\n", 0, int(len(text) * (1 - share)))
-    cut = cut if cut > 0 else int(len(text) * (1 - share))
+    """Split a text into (training, validation) at the end of a line near the end.
+
+    ``share`` is how much is held out; a text with no line end thereabouts is cut where it is.
+    """
+    cut = int(len(text) * (1 - share))
+    line_end = text.rfind("\n", int(len(text) * (1 - 2 * share)), cut)
+    cut = line_end if line_end > 0 else cut
     return text[:cut], text[cut:]
