@@ -1,0 +1,1 @@
+"""Parts of a page that run in the browser: plain HTML, CSS and JavaScript, all shipped."""

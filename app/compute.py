@@ -1,0 +1,236 @@
+"""The only caches: models by their bytes, results by their request.
+
+A result is computed once for everybody who asks the same (whoever comes second waits for the
+first) and shared without copying: its arrays are read-only.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, overload
+
+import streamlit as st
+
+from andrea import device, engine, sources
+from andrea.config import ModelConfig
+from andrea.errors import InputError
+from andrea.measures.trace import AttentionResult, LensMapResult, Tokens, TraceResult, tokenise
+from andrea.requests import (
+    AttentionRequest,
+    LensMapRequest,
+    ModelRequest,
+    Request,
+    TraceRequest,
+)
+from andrea.sources import LoadedModel
+from app import state
+
+RESULTS = 64  # kept at most, an hour at most: a trace of the largest model takes some megabytes
+SECONDS = 3600
+
+log = logging.getLogger(__name__)
+
+
+class ModelCache:
+    """Loaded models, the least recently used dropped first, within a number of bytes.
+
+    Two that ask for the same model load it once; different models load side by side.
+
+    Parameters
+    ----------
+    load
+        Makes the model.
+    size
+        Its bytes, known before it is loaded, so that room is made first.
+    limit
+        How many bytes all models together may take.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[ModelRequest], LoadedModel],
+        size: Callable[[ModelRequest], int],
+        limit: Callable[[], int],
+    ) -> None:
+        self._load, self._size, self._limit = load, size, limit
+        self._kept: OrderedDict[ModelRequest, tuple[LoadedModel, int]] = OrderedDict()
+        self._loading: dict[ModelRequest, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: ModelRequest) -> LoadedModel:
+        """Return the model, loaded if it is not there."""
+        with self._lock:
+            gate = self._loading.setdefault(key, threading.Lock())
+        with gate:
+            with self._lock:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key][0]
+                need = self._size(key)
+                self._make_room(need)
+            try:
+                model = self._load(key)
+                with self._lock:
+                    self._make_room(need)
+                    self._kept[key] = (model, need)
+            finally:
+                with self._lock:
+                    self._loading.pop(key, None)
+        return model
+
+    def _make_room(self, need: int) -> None:
+        while self._kept and self.n_bytes + need > self._limit():
+            self._kept.popitem(last=False)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the kept models take."""
+        return sum(size for _, size in self._kept.values())
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def n_bytes(request: ModelRequest) -> int:
+    """Return how many bytes the model's float32 weights take."""
+    return 4 * sources.n_parameters(request.config(base_config(request)))
+
+
+_models = ModelCache(sources.load, n_bytes, device.memory_limit)
+
+
+def plain(request: ModelRequest) -> ModelRequest:
+    """Return the same question spelled one way: depth written out, no seed where none counts."""
+    depth = base_config(request).n_layer if request.n_layer is None else request.n_layer
+    return replace(request, n_layer=depth, seed=0 if request.trained else request.seed)
+
+
+def base_config(request: ModelRequest) -> ModelConfig:
+    """Return the configuration that the switches start from.
+
+    Raises
+    ------
+    InputError
+        If the weights file is missing or damaged, or there is no such model.
+    """
+    if request.trained:
+        return _header()[0]
+    return ModelRequest(request.model).config()
+
+
+@cache
+def _header() -> tuple[ModelConfig, dict[str, Any]]:
+    return sources.read_header(sources.weights_folder() / "weights.safetensors")
+
+
+def loaded(request: ModelRequest) -> LoadedModel:
+    """Return the model that ``request`` asks for.
+
+    Raises
+    ------
+    InputError
+        As :func:`andrea.sources.load`.
+    """
+    state.still_wanted()
+    request.config(base_config(request))  # refuse before room is made
+    return _models.get(plain(request))
+
+
+@overload
+def answer(request: TraceRequest) -> TraceResult: ...
+@overload
+def answer(request: AttentionRequest) -> AttentionResult: ...
+@overload
+def answer(request: LensMapRequest) -> LensMapResult: ...
+def answer(request: Request) -> TraceResult | AttentionResult | LensMapResult:
+    """Answer a request, from the cache if somebody has asked before.
+
+    Raises
+    ------
+    InputError
+        If the request is impossible (nothing is kept then); ``app.layout.refuse`` shows it, and
+        so does the frame if a page lets it pass.
+    """
+    return _answer(replace(request, model=plain(request.model)))
+
+
+@st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)
+def _answer(request: Request) -> Any:
+    state.still_wanted()
+    return engine.run(request, loaded)
+
+
+def tokens(text: str, request: ModelRequest) -> Tokens:
+    """Return how the model reads ``text``: quick, and not kept.
+
+    Raises
+    ------
+    InputError
+        If the text is empty.
+    """
+    return tokenise(text, loaded(request))
+
+
+@dataclass(frozen=True)
+class House:
+    """Which machine answers and how far the trained model came.
+
+    ``made`` is what the weights file says of its training: ``step``, ``tokens``, ``seconds``,
+    ``date`` and whatever else it holds.
+    """
+
+    device: str
+    device_name: str
+    threads: int
+    config: ModelConfig
+    n_parameters: int
+    made: dict[str, Any]
+
+
+def house() -> House:
+    """Return who answers here.
+
+    Raises
+    ------
+    InputError
+        If the weights file is missing or damaged.
+    """
+    config, made = _header()
+    count = sources.n_parameters(config)
+    return House(device.device().type, device.name(), device.threads(), config, count, made)
+
+
+@cache
+def _warm() -> None:
+    import plotly.graph_objects as go
+
+    # Plotly 7.1 can fail when two threads are the first to touch its lazy objects.
+    figure = go.Figure([go.Scatter(), go.Bar(), go.Heatmap()])
+    figure.update_layout(title="", xaxis={}, yaxis={}, template={"layout": {}})
+    figure.to_json()
+    try:
+        engine.run(TraceRequest("Ciao"), loaded)
+    except InputError as error:
+        log.error("warm-up: %s", error)  # the pages say so too, in the visitor's language
+    gc.collect()
+    # What lives as long as the server need not be looked at by every collection.
+    gc.freeze()
+
+
+_warming = threading.Lock()
+
+
+def warm_up() -> None:
+    """Import, load and run everything once in the life of the process; later calls return at once.
+
+    ``python -m app`` does it before the first visitor; under plain ``streamlit run`` the first
+    session does.
+    """
+    with _warming:
+        _warm()

@@ -1,0 +1,51 @@
+"""The list of pages: the one place where a page is announced, in the order of the menu."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+from streamlit.navigation.page import Page
+
+from app.i18n import N_, _
+
+ROOT = Path(__file__).resolve().parents[1]
+
+BLOCK = N_("The block")
+MODEL = N_("The model")
+COURSE = N_("The course")
+GROUPS = (BLOCK, MODEL, COURSE)
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """One page. ``title``, ``help`` and ``group`` are source strings, translated when shown."""
+
+    file: str
+    url_path: str
+    title: str
+    help: str
+    group: str
+    default: bool = False
+
+    def page(self) -> Page:
+        """Return what Streamlit navigates to, titled in the language in force."""
+        return st.Page(
+            ROOT / self.file,
+            title=_(self.title),
+            url_path=self.url_path,
+            default=self.default,
+        )
+
+
+PAGES: tuple[PageEntry, ...] = (
+    PageEntry(
+        "pages/home.py",
+        "home",
+        N_("The block at a glance"),
+        N_("What a block is, and what you can do here."),
+        BLOCK,
+        default=True,
+    ),
+)
