@@ -1,0 +1,1 @@
+"""Figures: arrays in, ``go.Figure`` out. No Streamlit, no torch, no page."""

@@ -1,0 +1,131 @@
+"""The lens at every token and every depth, as a map on which one can click."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from app.figures.base import (
+    SMALL,
+    Theme,
+    Voice,
+    axis,
+    figure,
+    shade,
+    share,
+    text_on,
+    ticks,
+    titled,
+    token,
+)
+
+if TYPE_CHECKING:
+    from andrea.measures.trace import LensMapResult
+
+WRITTEN = 16  # tokens up to which the guesses are written into their cells
+COLUMNS = 34  # token labels along the axis at most
+
+
+def row_height(n_rows: int) -> int:
+    """Return the height in pixels of a map's row: thinner where there are many."""
+    return 28 if n_rows <= 26 else 15
+
+
+def lens_map(
+    result: LensMapResult,
+    theme: Theme,
+    voice: Voice,
+    place: tuple[int, int] | None = None,
+) -> go.Figure:
+    """Draw the lens' first guess after the embedding and each block, at every token.
+
+    Each cell is a bar, for bars answer a click at any width and heatmaps do not. A clicked cell
+    carries ``customdata = [layer, position]``: layer 0 is the embedding, l is after block l.
+
+    Parameters
+    ----------
+    result
+        Its ``probs`` shade the cells.
+    theme, voice
+        Colours and language.
+    place
+        (layer, position) to outline.
+    """
+    _ = voice.gettext
+    n_rows, n_tokens = result.probs.shape
+    fig = figure(
+        theme,
+        voice,
+        _("First guess at each token and depth"),
+        height=170 + n_rows * row_height(n_rows),
+        subtitle=_("darker is likelier; click a cell to go there"),
+    )
+    layers, positions = np.divmod(np.arange(n_rows * n_tokens), n_tokens)
+    colours = [shade(theme, float(p)) for p in result.probs.ravel()]
+    written = n_tokens <= WRITTEN
+    fig.add_bar(
+        x=positions,
+        y=np.ones(len(positions)),
+        base=layers - 0.5,
+        width=1,
+        marker={"color": colours, "line": {"width": 0.5, "color": theme["bg"]}},
+        text=[token(g, 10) for row in result.labels for g in row] if written else None,
+        textposition="inside" if written else "none",
+        insidetextanchor="middle",
+        textangle=0,
+        insidetextfont={"color": [text_on(c) for c in colours], "size": 13},
+        constraintext="none" if not written else "inside",
+        customdata=np.stack([layers, positions], 1),
+        hovertext=hover_texts(result, voice),
+        hovertemplate="%{hovertext}<extra></extra>",
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+    )
+    # A guess that does not fit its cell at a readable size is left to the hover text.
+    fig.update_layout(
+        clickmode="event+select", bargap=0, uniformtext={"minsize": SMALL, "mode": "hide"}
+    )
+    if place is not None:
+        outline(fig, place, theme)
+    names = [token(label, 12) for label in result.token_labels]
+    vals, texts = ticks(names, COLUMNS)
+    fig.update_xaxes(
+        **axis(theme, range=[-0.5, n_tokens - 0.5], autotickangles=[0, -60, -90]),
+    )
+    fig.update_xaxes(tickvals=vals, ticktext=texts, title=titled(_("after reading"), theme))
+    rows, row_names = ticks([_("emb.")] + [voice.integer(i) for i in range(1, n_rows)], 26)
+    fig.update_yaxes(**axis(theme, range=[-0.5, n_rows - 0.5]))
+    fig.update_yaxes(tickvals=rows, ticktext=row_names, title=titled(_("after block"), theme))
+    return fig
+
+
+def hover_texts(result: LensMapResult, voice: Voice) -> list[str]:
+    """Return, cell by cell, the guess, its probability and the rank of the final answer."""
+    _ = voice.gettext
+    texts = []
+    for layer, guesses in enumerate(result.labels):
+        depth = _("block {block}").format(block=voice.integer(layer)) if layer else _("embedding")
+        for position, guess in enumerate(guesses):
+            p = share(voice, float(result.probs[layer, position]))
+            rank = voice.integer(int(result.final_rank[layer, position]))
+            reader = token(result.token_labels[position])
+            texts.append(
+                f"{reader}, {depth}<br><b>{token(guess)}</b> · {p}<br>"
+                + _("rank of the final answer: {rank}").format(rank=rank)
+            )
+    return texts
+
+
+def outline(fig: go.Figure, place: tuple[int, int], theme: Theme) -> None:
+    """Outline the cell in hand."""
+    layer, position = place
+    fig.add_shape(
+        type="rect",
+        x0=position - 0.5,
+        x1=position + 0.5,
+        y0=layer - 0.5,
+        y1=layer + 0.5,
+        line={"color": theme["ink"], "width": 2.5},
+    )
