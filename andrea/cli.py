@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from andrea import device, engine, sources
+from andrea import cli_sample, device, engine, sources
+from andrea.cli_parameters import add_parameters, run_parameters
 from andrea.config import PRESETS
 from andrea.measures.trace import AttentionResult, LensMapResult
 from andrea.requests import (
@@ -167,5 +168,7 @@ COMMANDS: list[Command] = [
     ("trace", "follow one token through every block", add_trace, run_trace),
     ("attention", "all heads of one block", add_attention, run_attention),
     ("lens-map", "the first guess at every token and depth", add_text, run_lens_map),
+    ("sample", "let the model continue a text", cli_sample.add_arguments, cli_sample.run),
+    ("parameters", "where the parameters sit, counted", add_parameters, run_parameters),
     ("info", "which weights and which device answer here", add_json, run_info),
 ]
