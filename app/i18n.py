@@ -31,13 +31,17 @@ _session: list[Callable[[], str]] = []
 
 
 def merged(lang: str) -> Catalog:
-    """Return one catalogue with the entries of all ``.po`` files of a language."""
-    whole = Catalog(locale=lang)
-    for path in sorted((LOCALE / lang / "LC_MESSAGES").glob("*.po")):
-        with path.open("rb") as file:
-            for message in pofile.read_po(file, locale=lang):
-                if message.id and not message.fuzzy:
-                    whole[message.id] = message
+    """Return one catalogue with the entries of all ``.po`` files of a language.
+
+    The rule for plurals is the files' own (Babel's for Italian has a form more, for millions).
+    """
+    files = sorted((LOCALE / lang / "LC_MESSAGES").glob("*.po"))
+    parts = [pofile.read_po(io.BytesIO(file.read_bytes()), locale=lang) for file in files]
+    whole = parts[0] if parts else Catalog(locale=lang)
+    for part in parts[1:]:
+        for message in part:
+            if message.id and not message.fuzzy:
+                whole[message.id] = message
     return whole
 
 

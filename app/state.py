@@ -117,7 +117,7 @@ def peek(key: str, default: Any = None) -> Any:
 
 
 def notices() -> list[str]:
-    """Return one sentence for each value that was not used as it came, newest language."""
+    """Return one sentence for each value that was not used as it came."""
     sentences = []
     for key, (raw, used) in st.session_state.get("_notices", {}).items():
         name = _(_NAMES.get(key, key))
