@@ -73,8 +73,7 @@ clean:
 run: $(SITE)
 	@echo "Starting. Open http://localhost:$(PORT) in a browser; from another machine of the same"
 	@echo "network, this machine's name or address with :$(PORT). Ctrl-C stops."
-	@exec $(PY) -m streamlit run app/main.py --server.port $(PORT) --server.address $(HOST) \
-	  --server.headless true
+	@PORT=$(PORT) HOST=$(HOST) exec $(PY) -m app
 
 # ---- checking -----------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.browser.driver import WAIT_MS, Server, Witness
+from tests.browser.driver import WAIT_MS, Server, Trap, Witness
 from tools.find_chromium import NONE, find
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,9 +62,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app" / "main.py")]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
     command += ["--server.headless", "true"]
-    running = Server(f"http://127.0.0.1:{port}", folder / "server.log")
+    running = Server(f"http://127.0.0.1:{port}", folder / "server.log", Trap())
+    around = {**os.environ, **running.trap.environment}
     with running.log.open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, cwd=folder, env=around, stdout=log, stderr=subprocess.STDOUT
+        )
     try:
         wait_until_healthy(running, process)
         yield running
@@ -74,6 +78,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        running.trap.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -15,12 +17,52 @@ WAIT_MS = 60_000  # a first visit may wait for a model on a busy machine
 HARMLESS = ("/_stcore/health", "/_stcore/host-config")
 
 
+class Trap:
+    """A proxy that goes nowhere and notes who asked for it: a server that stays at home never does.
+
+    Python's HTTP clients take their proxy from the environment, so a request to any other machine
+    ends here.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What to add to the environment of a process that is to be watched."""
+        address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        names = ("http_proxy", "https_proxy", "all_proxy")
+        proxies = {n: address for name in names for n in (name, name.upper())}
+        return {**proxies, "no_proxy": "", "NO_PROXY": ""}
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                caller, _ = self._socket.accept()
+            except OSError:
+                return  # closed
+            with caller:
+                caller.settimeout(1)
+                try:
+                    line = caller.recv(400).split(b"\r\n")[0]
+                except OSError:
+                    line = b"(said nothing)"
+                self.asked.append(line.decode(errors="replace"))
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._socket.close()
+
+
 @dataclass(frozen=True)
 class Server:
-    """A running site: its address, and the file that its output goes to."""
+    """A running site: its address, the file that its output goes to, the trap that it runs in."""
 
     url: str
     log: Path
+    trap: Trap
 
     def output(self) -> str:
         """Everything that the server has printed so far."""

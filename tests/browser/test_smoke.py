@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from app.registry import PAGES
 from tests.browser.conftest import NewPage
-from tests.browser.driver import Server, open_page
+from tests.browser.driver import Server, Trap, open_page
 
 WIDTHS = {"phone": (390, 844), "desk": (1440, 900)}
 
@@ -51,3 +55,19 @@ def test_unknown_values_do_not_break_the_page(page: Page, server: Server) -> Non
     open_page(page, server, "", lang="xx", nonsense="<script>1</script>")
     no_exception(page)
     assert page.evaluate("document.documentElement.lang") in ("it", "en")
+
+
+def test_the_server_asks_no_other_machine(page: Page, server: Server) -> None:
+    open_page(page, server)
+    no_exception(page)
+    assert server.trap.asked == []
+
+
+def test_the_trap_catches_what_asks() -> None:
+    trap = Trap()
+    code = "import urllib.request as u; u.urlopen('http://example.invalid/x')"
+    around = {**os.environ, **trap.environment}
+    done = subprocess.run([sys.executable, "-c", code], env=around, capture_output=True)
+    trap.close()
+    assert done.returncode != 0
+    assert trap.asked == ["GET http://example.invalid/x HTTP/1.1"]
