@@ -200,14 +200,15 @@ class Andrea(nn.Module):
             if parameter.dim() < 2:  # biases 0, gamma 1: set when they were made
                 continue
             kind = name.rsplit(".", 1)[-1]
+            values = torch.empty(parameter.shape, device="cpu")
             if config.init == "xavier" and kind not in ("wte", "wpe", "W_U"):
                 limit = math.sqrt(6 / sum(parameter.shape))
-                values = torch.empty(parameter.shape).uniform_(-limit, limit, generator=random)
+                values.uniform_(-limit, limit, generator=random)
             else:
                 std = 0.02 if config.init == "gpt2" else config.d_model**-0.5
                 if kind in ("W_O", "W_2"):
                     std /= math.sqrt(2 * config.n_layer)
-                values = torch.empty(parameter.shape).normal_(0, std, generator=random)
+                values.normal_(0, std, generator=random)
             parameter.copy_(values)
 
     def embed(self, ids: Tensor, record: Record | None = None) -> Tensor:
