@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import overload
 
 from andrea import device, sources
-from andrea.measures import trace
+from andrea.measures import parameters, trace
 from andrea.requests import (
     AttentionRequest,
     LensMapRequest,
     ModelRequest,
+    ParametersRequest,
     Request,
     TraceRequest,
 )
@@ -25,9 +26,11 @@ def run(request: TraceRequest, load: Load = ...) -> trace.TraceResult: ...
 def run(request: AttentionRequest, load: Load = ...) -> trace.AttentionResult: ...
 @overload
 def run(request: LensMapRequest, load: Load = ...) -> trace.LensMapResult: ...
+@overload
+def run(request: ParametersRequest, load: Load = ...) -> parameters.ParametersResult: ...
 def run(
-    request: Request, load: Load = sources.load
-) -> trace.TraceResult | trace.AttentionResult | trace.LensMapResult:
+    request: Request | ParametersRequest, load: Load = sources.load
+) -> trace.TraceResult | trace.AttentionResult | trace.LensMapResult | parameters.ParametersResult:
     """Answer a request.
 
     Parameters
@@ -42,6 +45,8 @@ def run(
     InputError
         If the request is impossible; the message says what is allowed.
     """
+    if isinstance(request, ParametersRequest):  # counted from shapes: no weights, no device
+        return parameters.parameters(request)
     loaded = load(request.model)
     with device.job():
         if isinstance(request, TraceRequest):

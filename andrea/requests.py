@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from andrea.config import PRESETS, ModelConfig, Norm
+from andrea.config import MAX_LAYERS, PRESETS, ModelConfig, Norm
 from andrea.errors import InputError
 
 MAX_FRESH_LAYERS = 96
@@ -100,6 +100,87 @@ class LensMapRequest:
 
     text: str
     model: ModelRequest = ModelRequest()
+
+
+# Widest sizes that the parameter count takes: beyond any published model, far below what overflows.
+MOST_SIZE = {
+    "n_layer": MAX_LAYERS,
+    "d_model": 32_768,
+    "n_head": 512,
+    "d_mlp": 262_144,
+    "vocab_size": 1_000_000,
+    "n_ctx": 1_000_000,
+}
+
+
+@dataclass(frozen=True)
+class ParametersRequest:
+    """Where the parameters of a model of this shape sit, and what they cost.
+
+    Parameters
+    ----------
+    preset
+        The configuration to start from.
+    n_layer, d_model, n_head, d_mlp, vocab_size, n_ctx
+        Sizes that replace the preset's; ``None`` keeps it (``d_mlp`` keeps its ratio to
+        ``d_model``).
+    norm, bias, norm_affine, tie_embeddings
+        The switches that decide which tensors there are.
+    measure_flops
+        Whether to run a forward pass of ``n_ctx`` tokens, without data, and count its operations.
+    """
+
+    preset: str = "andrea-120m"
+    n_layer: int | None = None
+    d_model: int | None = None
+    n_head: int | None = None
+    d_mlp: int | None = None
+    vocab_size: int | None = None
+    n_ctx: int | None = None
+    norm: Norm = "pre"
+    bias: bool = True
+    norm_affine: bool = True
+    tie_embeddings: bool = True
+    measure_flops: bool = False
+
+    def config(self) -> ModelConfig:
+        """Return the configuration asked for.
+
+        Raises
+        ------
+        InputError
+            Naming the value and what is allowed.
+        """
+        if self.preset not in PRESETS:
+            raise InputError(
+                "There is no model called {model}: choose one of {known}.",
+                model=self.preset,
+                known=", ".join(PRESETS),
+            )
+        sizes = {name: getattr(self, name) for name in MOST_SIZE}
+        sizes = {name: value for name, value in sizes.items() if value is not None}
+        for name, value in sizes.items():
+            if not 1 <= value <= MOST_SIZE[name]:
+                raise InputError(
+                    "{field} is {value}: choose a whole number from 1 to {most}.",
+                    field=name,
+                    value=value,
+                    most=MOST_SIZE[name],
+                )
+        base = PRESETS[self.preset]
+        width, heads = sizes.get("d_model", base.d_model), sizes.get("n_head", base.n_head)
+        if width % heads:
+            raise InputError(
+                "{n_head} heads do not divide a width of {d_model}: choose one of {allowed}.",
+                n_head=heads,
+                d_model=width,
+                allowed=", ".join(str(h) for h in range(1, 65) if width % h == 0),
+            )
+        switches = ("norm", "bias", "norm_affine", "tie_embeddings")
+        try:
+            return base.with_(**sizes, **{name: getattr(self, name) for name in switches})
+        except ValueError as error:
+            raise InputError("{reason}", reason=str(error)) from error
 
 
 Request = TraceRequest | AttentionRequest | LensMapRequest
