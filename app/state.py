@@ -284,3 +284,26 @@ def language_switch(label: str) -> None:
         label_visibility="collapsed",
     )
     checked("lang", chosen or browser_language())
+
+
+# -- the walk's place ------------------------------------------------------------------------------
+
+
+def station() -> str | None:
+    """Return the walk's station as the address has it (the walk itself writes it there)."""
+    return st.query_params.get("at")
+
+
+def go_to(place: tuple[int, str] | None, *, of: object) -> bool:
+    """Move to a token's position and a station of the walk; return whether that is a new place.
+
+    A selection in a figure stays as long as the figure: the same one again is no new wish.
+    ``None`` (nothing selected) forgets the last one.
+    """
+    before = st.session_state.get("_went_to")
+    st.session_state["_went_to"] = place
+    if place is None or place == before:
+        return False
+    put("pos", place[0], of=of)
+    st.query_params["at"] = place[1]
+    return True
