@@ -60,8 +60,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("server")
     port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app" / "main.py")]
-    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
-    command += ["--server.headless", "true"]
+    # No --server.address: listening everywhere is when Streamlit would ask for this machine's own.
+    command += ["--server.port", str(port), "--server.headless", "true"]
     running = Server(f"http://127.0.0.1:{port}", folder / "server.log", Trap())
     around = {**os.environ, **running.trap.environment}
     with running.log.open("wb") as log:
