@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from andrea import cli_sample, device, engine, sources
+from andrea import cli_gradients, cli_sample, device, engine, sources
 from andrea.cli_parameters import add_parameters, run_parameters
 from andrea.config import PRESETS
 from andrea.measures.trace import AttentionResult, LensMapResult
@@ -170,5 +170,11 @@ COMMANDS: list[Command] = [
     ("lens-map", "the first guess at every token and depth", add_text, run_lens_map),
     ("sample", "let the model continue a text", cli_sample.add_arguments, cli_sample.run),
     ("parameters", "where the parameters sit, counted", add_parameters, run_parameters),
+    (
+        "gradients",
+        "the gradient on its way back, arm by arm",
+        cli_gradients.add_arguments,
+        cli_gradients.run,
+    ),
     ("info", "which weights and which device answer here", add_json, run_info),
 ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import overload
 
 from andrea import device, sources
-from andrea.measures import parameters, trace
+from andrea.measures import gradients, parameters, trace
+from andrea.measures.backward import Check, nothing
 from andrea.requests import (
     AttentionRequest,
+    GradientsRequest,
     LensMapRequest,
     ModelRequest,
     ParametersRequest,
@@ -18,6 +21,25 @@ from andrea.requests import (
 from andrea.sources import LoadedModel
 
 Load = Callable[[ModelRequest], LoadedModel]
+Result = (
+    trace.TraceResult
+    | trace.AttentionResult
+    | trace.LensMapResult
+    | parameters.ParametersResult
+    | gradients.GradientsResult
+)
+
+
+@contextmanager
+def turn(check: Check) -> Iterator[None]:
+    """Hold one of the device's slots; while waiting for it, ask ``check`` whether to go on."""
+    slots = device.job()
+    while not slots.acquire(timeout=0.2):
+        check()
+    try:
+        yield
+    finally:
+        slots.release()
 
 
 @overload
@@ -28,9 +50,15 @@ def run(request: AttentionRequest, load: Load = ...) -> trace.AttentionResult: .
 def run(request: LensMapRequest, load: Load = ...) -> trace.LensMapResult: ...
 @overload
 def run(request: ParametersRequest, load: Load = ...) -> parameters.ParametersResult: ...
+@overload
 def run(
-    request: Request | ParametersRequest, load: Load = sources.load
-) -> trace.TraceResult | trace.AttentionResult | trace.LensMapResult | parameters.ParametersResult:
+    request: GradientsRequest, load: Load = ..., check: Check = ...
+) -> gradients.GradientsResult: ...
+def run(
+    request: Request | ParametersRequest | GradientsRequest,
+    load: Load = sources.load,
+    check: Check = nothing,
+) -> Result:
     """Answer a request.
 
     Parameters
@@ -39,6 +67,8 @@ def run(
         One of the frozen requests of ``andrea.requests``.
     load
         How to get the model; the site passes a cached one.
+    check
+        Called again and again during long work; whatever it raises ends the work.
 
     Raises
     ------
@@ -47,6 +77,9 @@ def run(
     """
     if isinstance(request, ParametersRequest):  # counted from shapes: no weights, no device
         return parameters.parameters(request)
+    if isinstance(request, GradientsRequest):  # builds its own models, a seed at a time
+        with turn(check):
+            return gradients.gradients(request, check)
     loaded = load(request.model)
     with device.job():
         if isinstance(request, TraceRequest):

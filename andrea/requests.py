@@ -7,8 +7,9 @@ reproduces it and a terminal repeats it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
-from andrea.config import MAX_LAYERS, PRESETS, ModelConfig, Norm
+from andrea.config import MAX_LAYERS, PRESETS, Init, ModelConfig, Norm
 from andrea.errors import InputError
 
 MAX_FRESH_LAYERS = 96
@@ -179,6 +180,114 @@ class ParametersRequest:
         switches = ("norm", "bias", "norm_affine", "tie_embeddings")
         try:
             return base.with_(**sizes, **{name: getattr(self, name) for name in switches})
+        except ValueError as error:
+            raise InputError("{reason}", reason=str(error)) from error
+
+
+# The laboratory's fixed sizes: ANDREA's vocabulary and context, so that 12 x 768 is ANDREA-120M.
+LAB_VOCAB = 8449
+LAB_CONTEXT = 1024
+NARROW = 128  # up to this width the laboratory goes down to MAX_LAYERS blocks
+TokenSource = Literal["random", "it", "en"]
+
+
+def most_layers(d_model: int) -> int:
+    """Return how many blocks the laboratory allows at this width."""
+    return MAX_LAYERS if d_model <= NARROW else MAX_FRESH_LAYERS
+
+
+@dataclass(frozen=True)
+class GradientsRequest:
+    """One arm of the laboratory: how the gradient of the loss travels back through a stack.
+
+    Parameters
+    ----------
+    n_layer, d_model, n_head
+        Blocks (1 to 96, to 192 for widths up to 128), width (64 to 768), heads.
+    norm, residual, init
+        The switches of the arm.
+    tokens
+        ``"random"`` ids, or the shipped passages in Italian (``"it"``) or English (``"en"``).
+    batch, n_tokens
+        Sequences (1 to 8) and positions in each (8 to 128).
+    seeds
+        1 to 8 seeds; each fills its own weights and chooses its own tokens.
+    trained
+        Measure the trained andrea-mini as it is: shape, switches and init are then its own, and
+        ``seeds`` choose the tokens only.
+    """
+
+    n_layer: int = 12
+    d_model: int = 256
+    n_head: int = 4
+    norm: Norm = "pre"
+    residual: bool = True
+    init: Init = "xavier"
+    tokens: TokenSource = "random"
+    batch: int = 2
+    n_tokens: int = 64
+    seeds: tuple[int, ...] = (0,)
+    trained: bool = False
+
+    def check(self) -> None:
+        """Refuse values that are out of range.
+
+        Raises
+        ------
+        InputError
+            Naming the field, the value and what is allowed.
+        """
+        ranges = {"batch": (1, 8), "n_tokens": (8, 128)}
+        if not self.trained:
+            ranges |= {"d_model": (64, 768), "n_layer": (1, most_layers(self.d_model))}
+        for field, (least, most) in ranges.items():
+            if not least <= getattr(self, field) <= most:
+                raise InputError(
+                    "{field} is {value}: choose a whole number from {least} to {most}.",
+                    field=field,
+                    value=getattr(self, field),
+                    least=least,
+                    most=most,
+                )
+        if self.tokens not in get_args(TokenSource):
+            raise InputError(
+                "tokens is {value}: choose one of {allowed}.",
+                value=self.tokens,
+                allowed=", ".join(get_args(TokenSource)),
+            )
+        if not 1 <= len(self.seeds) <= 8 or len(set(self.seeds)) < len(self.seeds):
+            raise InputError("Choose 1 to 8 different seeds.")
+        for seed in self.seeds:
+            if not 0 <= seed < 2**31:
+                raise InputError("Seed {seed} is not possible: choose 0 to 2147483647.", seed=seed)
+
+    def config(self) -> ModelConfig:
+        """Return the configuration of a fresh arm.
+
+        Raises
+        ------
+        InputError
+            Naming the value and what is allowed.
+        """
+        self.check()
+        if self.n_head < 1 or self.d_model % self.n_head:
+            raise InputError(
+                "{n_head} heads do not divide a width of {d_model}: choose one of {allowed}.",
+                n_head=self.n_head,
+                d_model=self.d_model,
+                allowed=", ".join(str(h) for h in range(1, 65) if self.d_model % h == 0),
+            )
+        try:
+            return ModelConfig(
+                n_layer=self.n_layer,
+                d_model=self.d_model,
+                n_head=self.n_head,
+                n_ctx=LAB_CONTEXT,
+                vocab_size=LAB_VOCAB,
+                norm=self.norm,
+                residual=self.residual,
+                init=self.init,
+            )
         except ValueError as error:
             raise InputError("{reason}", reason=str(error)) from error
 
