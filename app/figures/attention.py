@@ -14,7 +14,7 @@ from app.figures.base import SMALL, Theme, Voice, axis, figure, ramp, share, tic
 if TYPE_CHECKING:
     from andrea.measures.trace import AttentionResult
 
-LABELS = 34  # token labels along an axis at most
+LABELS = (17, 34)  # token labels at most, along x and down y: what a phone has room for
 COLUMNS = 4  # small multiples side by side
 
 
@@ -71,11 +71,11 @@ def attention_matrix(
     ]
     add_heatmap(fig, allowed(result.pattern[head]), theme, text=hover)
     add_mask(fig, n_tokens, theme)
-    if n_tokens >= 6:
+    if n_tokens > 1:
         fig.add_annotation(
             text=_("masked: the future"),
-            x=n_tokens - 1 - n_tokens * 0.02,
-            y=n_tokens * 0.06,
+            x=n_tokens - 0.5 - n_tokens * 0.02,
+            y=n_tokens * 0.03 - 0.5,
             xanchor="right",
             yanchor="top",
             showarrow=False,
@@ -85,13 +85,12 @@ def attention_matrix(
         )
     if row is not None:
         outline(fig, row, theme)
-    vals, texts = ticks(names, LABELS)
     span = [-0.5, n_tokens - 0.5]
-    fig.update_xaxes(
-        **axis(theme, range=span, tickvals=vals, ticktext=texts, autotickangles=[0, -60, -90]),
-    )
-    fig.update_xaxes(title=titled(_("is read (key)"), theme))
-    fig.update_yaxes(**axis(theme, range=span[::-1], tickvals=vals, ticktext=texts))
+    across, down = (ticks(names, most) for most in LABELS)
+    fig.update_xaxes(**axis(theme, range=span, autotickangles=[0, -60, -90]))
+    fig.update_xaxes(title=titled(_("is read (key)"), theme), tickvals=across[0])
+    fig.update_xaxes(ticktext=across[1])
+    fig.update_yaxes(**axis(theme, range=span[::-1], tickvals=down[0], ticktext=down[1]))
     fig.update_yaxes(title=titled(_("reads (query)"), theme))
     return fig
 
@@ -167,7 +166,9 @@ def all_heads(
     base = figure(
         theme,
         voice,
-        _("Block {block}: all heads").format(block=voice.integer(result.layer + 1)),
+        _("Block {block}: all heads (hatched: the future)").format(
+            block=voice.integer(result.layer + 1)
+        ),
         height=80 + n_rows * (190 if columns == 3 else 160),
         subtitle=formula(result.d_head, voice),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from andrea.measures.trace import LensMapResult
 
 WRITTEN = 16  # tokens up to which the guesses are written into their cells
-COLUMNS = 34  # token labels along the axis at most
+COLUMNS = 17  # token labels along the axis at most: what a phone has room for
 
 
 def row_height(n_rows: int) -> int:
@@ -63,21 +64,25 @@ def lens_map(
         subtitle=_("darker is likelier; click a cell to go there"),
     )
     layers, positions = np.divmod(np.arange(n_rows * n_tokens), n_tokens)
-    colours = [shade(theme, float(p)) for p in result.probs.ravel()]
+    # Colours and texts repeat: a map of 97 x 129 cells must not take seconds.
+    paint, ink = cache(lambda p: shade(theme, p)), cache(text_on)
+    colours = [paint(round(float(p), 3)) for p in result.probs.ravel()]
     written = n_tokens <= WRITTEN
     fig.add_bar(
         x=positions,
         y=np.ones(len(positions)),
         base=layers - 0.5,
         width=1,
-        marker={"color": colours, "line": {"width": 0.5, "color": theme["bg"]}},
+        marker={
+            "color": colours,
+            "line": {"width": 0.5 if n_tokens <= 40 else 0, "color": theme["bg"]},
+        },
         text=[token(g, 10) for row in result.labels for g in row] if written else None,
         textposition="inside" if written else "none",
         insidetextanchor="middle",
         textangle=0,
-        insidetextfont={"color": [text_on(c) for c in colours], "size": 13},
-        constraintext="none" if not written else "inside",
-        customdata=np.stack([layers, positions], 1),
+        insidetextfont={"color": [ink(c) for c in colours] if written else None, "size": 13},
+        customdata=np.stack([layers, positions], 1).tolist(),  # an array arrives as {"0": …}
         hovertext=hover_texts(result, voice),
         hovertemplate="%{hovertext}<extra></extra>",
         selected={"marker": {"opacity": 1}},
@@ -104,17 +109,28 @@ def lens_map(
 def hover_texts(result: LensMapResult, voice: Voice) -> list[str]:
     """Return, cell by cell, the guess, its probability and the rank of the final answer."""
     _ = voice.gettext
+    readers = [token(label) for label in result.token_labels]
+    write, whole, name = cache(lambda p: share(voice, p)), cache(voice.integer), cache(token)
+    cell = _("{reader}, {depth}<br>{guess} · {share}<br>rank of the final answer: {rank}")
     texts = []
     for layer, guesses in enumerate(result.labels):
-        depth = _("block {block}").format(block=voice.integer(layer)) if layer else _("embedding")
-        for position, guess in enumerate(guesses):
-            p = share(voice, float(result.probs[layer, position]))
-            rank = voice.integer(int(result.final_rank[layer, position]))
-            reader = token(result.token_labels[position])
-            texts.append(
-                f"{reader}, {depth}<br><b>{token(guess)}</b> · {p}<br>"
-                + _("rank of the final answer: {rank}").format(rank=rank)
+        depth = _("block {block}").format(block=whole(layer)) if layer else _("embedding")
+        texts += [
+            cell.format(
+                reader=reader,
+                depth=depth,
+                guess=f"<b>{name(guess)}</b>",
+                share=write(float(f"{p:.3g}")),
+                rank=whole(rank),
             )
+            for reader, guess, p, rank in zip(
+                readers,
+                guesses,
+                result.probs[layer].tolist(),
+                result.final_rank[layer].tolist(),
+                strict=True,
+            )
+        ]
     return texts
 
 

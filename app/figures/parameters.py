@@ -1,0 +1,225 @@
+"""Where the parameters sit: a map one can go into, and a bar of shares.
+
+Every area and length is a count of ``andrea.measures.tensors``; nothing is drawn to look good. A
+tied unembedding has no area of its own: the embedding matrix carries both names and a hatching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from app.figures.base import SMALL, Theme, Voice, axis, figure, mix, share, text_on
+
+if TYPE_CHECKING:
+    from andrea.measures.parameters import ParametersResult
+    from andrea.measures.tensors import Row
+
+MOST_BLOCKS = 24  # drawn one by one; a deeper stack is drawn in groups of neighbours, all alike
+
+
+@dataclass(frozen=True)
+class Node:
+    """One area of the map: ``value`` parameters inside ``parent`` (empty for the model itself)."""
+
+    id: str
+    parent: str
+    label: str
+    value: int
+    group: str
+    detail: str
+    tied: bool = False
+
+
+def group_names(voice: Voice) -> dict[str, str]:
+    """Return what the four groups are called."""
+    _ = voice.gettext
+    return {
+        "embeddings": _("embeddings"),
+        "attention": _("attention"),
+        "mlp": _("MLP"),
+        "norms": _("LayerNorms"),
+    }
+
+
+def group_colours(theme: Theme) -> dict[str, str]:
+    """Return one colour a group; they differ in lightness too."""
+    return {
+        "embeddings": theme["neg"],
+        "attention": theme["acc"],
+        "mlp": mix(theme["acc"], theme["bg"], 0.62),
+        "norms": theme["acc2"],
+        "": theme["soft"],
+    }
+
+
+def sublayer_names(voice: Voice) -> dict[str, str]:
+    """Return what the parts of a block are called."""
+    _ = voice.gettext
+    return {
+        "ln1": _("first LayerNorm"),
+        "attn": _("attention"),
+        "ln2": _("second LayerNorm"),
+        "mlp": _("MLP"),
+    }
+
+
+def shape_text(row: Row) -> str:
+    """Write a shape: ``[768 × 3072]``."""
+    return "[" + " × ".join(str(n) for n in row.shape) + "]"
+
+
+def spans(n_layer: int) -> list[tuple[int, int]]:
+    """Return the blocks that are drawn as one, first and last: single ones up to a depth."""
+    size = -(-n_layer // MOST_BLOCKS)
+    return [(a, min(a + size - 1, n_layer)) for a in range(1, n_layer + 1, size)]
+
+
+def block_nodes(rows: Sequence[Row], first: int, last: int, voice: Voice) -> Iterator[Node]:
+    """Yield one block, or a group of neighbours, with sublayers and tensors."""
+    _, n = voice.gettext, last - first + 1
+    top = f"b{first}"
+    label = _("block {n}") if n == 1 else _("blocks {n} to {last}")
+    value = sum(row.each for row in rows) * n
+    yield Node(top, "blocks", label.format(n=first, last=last), value, "", "")
+    for sublayer, name in sublayer_names(voice).items():
+        inside = [row for row in rows if row.sublayer == sublayer]
+        if not inside:
+            continue
+        place = f"{top}.{sublayer}"
+        yield Node(place, top, name, sum(r.each for r in inside) * n, inside[0].group, "")
+        for row in inside:
+            detail = shape_text(row) if n == 1 else f"{n} × {shape_text(row)}"
+            leaf = row.kind.split(".")[1]
+            yield Node(f"{top}.{row.kind}", place, leaf, row.each * n, row.group, detail)
+
+
+def nodes(result: ParametersResult, voice: Voice) -> list[Node]:
+    """Return all areas: the model, its parts, the blocks, their sublayers and tensors."""
+    _, rows = voice.gettext, result.rows
+    tied = {row.tied_to for row in rows}
+    found = [Node("model", "", result.preset, result.total, "", "")]
+    for part, name, group in (
+        ("embeddings", _("embeddings"), "embeddings"),
+        ("blocks", _("blocks"), ""),
+        ("final", _("final LayerNorm"), "norms"),
+    ):
+        inside = [row for row in rows if row.part == part]
+        value = sum(row.total for row in inside)
+        if not value:
+            continue
+        found.append(Node(part, "model", name, value, group, ""))
+        if part == "blocks":
+            for first, last in spans(int(result.config["n_layer"])):
+                found.extend(block_nodes(inside, first, last, voice))
+            continue
+        for row in inside:
+            if row.tied_to:
+                continue
+            both = row.kind in tied
+            label = _("wte, also W_U (tied)") if both else row.kind.removeprefix("ln_final.")
+            found.append(Node(row.kind, part, label, row.total, group, shape_text(row), both))
+    return found
+
+
+def map_texts(areas: Sequence[Node], total: int, voice: Voice) -> list[str]:
+    """Write shape, count and share of every area; equal counts are written once."""
+    count = {
+        n: f"{voice.integer(n)} · {share(voice, n / total)}" for n in {a.value for a in areas}
+    }
+    return [f"{area.detail}<br>{count[area.value]}" for area in areas]
+
+
+def parameter_map(
+    result: ParametersResult, theme: Theme, voice: Voice, level: str = "model"
+) -> go.Figure:
+    """Draw the map of all parameters; ``level`` is the id of the area that fills it at first."""
+    _, areas, colours = voice.gettext, nodes(result, voice), group_colours(theme)
+    fig = figure(
+        theme,
+        voice,
+        _("{n} parameters").format(n=voice.integer(result.total)),
+        height=480,
+        subtitle=_("the area is the count · click to go in, click the bar above to go out"),
+    )
+    place = {group: k for k, group in enumerate(colours)}
+    most = len(colours) - 1
+    fig.add_treemap(
+        ids=[area.id for area in areas],
+        parents=[area.parent for area in areas],
+        labels=[area.label for area in areas],
+        values=np.array([area.value for area in areas], dtype=np.float64),
+        text=map_texts(areas, result.total, voice),
+        branchvalues="total",
+        level=level if level in {area.id for area in areas} else "model",
+        maxdepth=3,
+        sort=False,
+        marker={
+            # Numbers and a stepped scale: five colours are checked instead of one an area.
+            "colors": np.array([place[area.group] for area in areas]),
+            "cmin": 0,
+            "cmax": most,
+            "colorscale": [[k / most, colour] for k, colour in enumerate(colours.values())],
+            "line": {"color": theme["bg"], "width": 1.5},
+            "pad": {"t": 22, "l": 3, "r": 3, "b": 3},
+            "pattern": {
+                "shape": ["/" if area.tied else "" for area in areas],
+                "fgcolor": mix(theme["neg"], theme["bg"], 0.45),
+                "fillmode": "overlay",
+                "size": 9,
+                "solidity": 0.25,
+            },
+        },
+        tiling={"packing": "squarify"},
+        textfont={"size": 13},
+        texttemplate="<b>%{label}</b> %{text}",
+        hovertemplate="<b>%{label}</b> %{text}<extra></extra>",
+        pathbar={"thickness": 26, "textfont": {"size": 13, "color": theme["ink"]}},
+    )
+    fig.update_layout(margin={"l": 2, "r": 2, "t": 84, "b": 4})
+    return fig
+
+
+def share_bar(
+    results: Sequence[tuple[str, ParametersResult]], theme: Theme, voice: Voice
+) -> go.Figure:
+    """Draw one bar a configuration, of its parameters by group.
+
+    One configuration is drawn as shares of its total; several on one axis of counts.
+    """
+    _, names, colours = voice.gettext, group_names(voice), group_colours(theme)
+    alone = len(results) == 1
+    fig = figure(theme, voice, _("Who has how many"), height=150 + 44 * len(results))
+    for k, (group, name) in enumerate(names.items()):
+        parts = [result.groups[k] for _name, result in results]
+        assert all(part.name == group for part in parts)
+        fig.add_bar(
+            y=[label for label, _result in results],
+            x=[part.share if alone else part.total for part in parts],
+            orientation="h",
+            name=f"{name} · {share(voice, parts[0].share)}" if alone else name,
+            marker={"color": colours[group], "line": {"color": theme["bg"], "width": 1}},
+            customdata=[[voice.integer(p.total), share(voice, p.share)] for p in parts],
+            text=[share(voice, part.share) if part.share > 0.06 else "" for part in parts],
+            textposition="inside",
+            insidetextanchor="middle",
+            textfont={"color": text_on(colours[group]), "size": 13},
+            hovertemplate=f"<b>{name}</b><br>%{{customdata[0]}} · %{{customdata[1]}}<extra></extra>",
+        )
+    fig.update_layout(
+        barmode="stack",
+        bargap=0.35,
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.25, "x": 0, "traceorder": "normal",
+                "font": {"size": SMALL + 1}, "itemclick": False, "itemdoubleclick": False},
+        margin_b=44,
+    )  # fmt: skip
+    fig.update_xaxes(**axis(theme, rangemode="tozero", tickformat=".0%" if alone else "~s"))
+    if alone:
+        fig.update_xaxes(range=[0, 1])
+    fig.update_yaxes(**axis(theme, autorange="reversed", showticklabels=not alone))
+    return fig
