@@ -70,6 +70,21 @@ def summary(request: ModelRequest) -> str:
     return " · ".join((model_label(request), blocks, norm, residual))
 
 
+def _headline() -> str:
+    """Return what the folded controls say: the choice as it stands."""
+    model = state.preview("model", TRAINED, {name: name for name in MODELS})
+    own, most = compute.base_config(ModelRequest(model)).n_layer, most_blocks(model)
+    depth = state.preview("depth", own)
+    request = ModelRequest(
+        model,
+        state.preview("seed", 0),
+        state.preview("norm", "pre", {norm: norm for norm in NORMS}),
+        state.preview("residual", True, {"true": True, "false": False}),
+        depth if 1 <= depth <= most else own,
+    )
+    return f"{_('Model and switches')}: {summary(request)}"
+
+
 def _seed_control(model: str) -> int:
     if model == TRAINED:
         return 0
@@ -132,7 +147,7 @@ def model_controls() -> ModelRequest:
     InputError
         If the weights file is missing or damaged.
     """
-    with st.expander(_("Model and switches"), key="model_controls"):
+    with st.expander(_headline(), key="model_controls"):
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
             model = st.selectbox(
                 _("Model"),
@@ -145,6 +160,4 @@ def model_controls() -> ModelRequest:
             model = state.checked("model", model)
             seed = _seed_control(model)
             switches = _switches(model)
-        request = ModelRequest(model, seed, switches.norm, switches.residual, switches.n_layer)
-        st.caption(summary(request))
-    return request
+    return ModelRequest(model, seed, switches.norm, switches.residual, switches.n_layer)

@@ -13,6 +13,7 @@ from andrea.errors import InputError
 from andrea.results import Provenance
 from app import i18n, state, theme
 from app.components.copy import copy_link
+from app.components.picture import show_svg
 from app.i18n import _, ngettext
 from app.registry import PageEntry
 
@@ -197,9 +198,10 @@ def chart(figure: Any, key: str, alt: str, **events: Any) -> Any:
     )
 
 
-def picture(svg: str, caption: str) -> None:
-    """Show a drawing of ours with a line under it."""
-    st.html(f'<div class="a-picture">{svg}</div><p class="a-prov">{escape(caption)}</p>')
+def picture(svg: str, caption: str, key: str) -> None:
+    """Show a drawing of ours (never with a visitor's text in it) with a line under it."""
+    show_svg(svg, key)
+    st.html(f'<p class="a-prov">{escape(caption)}</p>')
 
 
 def steps(sentences: Sequence[str]) -> None:
@@ -218,9 +220,10 @@ def facts(rows: Sequence[tuple[str, str, str]]) -> None:
 
 
 def cards(entries: Sequence[PageEntry]) -> None:
-    """Show a way into each page."""
+    """Show a way into each page, two side by side."""
     for start in range(0, len(entries), 2):
         for column, entry in zip(st.columns(2), entries[start : start + 2], strict=False):
             with column, st.container(border=True, key=f"card_{entry.url_path}", height="stretch"):
+                label(_(entry.group))
                 st.page_link(entry.page(), label=f"{_(entry.title)} →")
-                st.caption(_(entry.help))
+                st.html(f'<p class="a-help">{escape(_(entry.help))}</p>')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from app.theme import FONT, Theme, signed_colour
@@ -23,8 +23,8 @@ _STRIPS = (
 def _strip(values: Sequence[float], limit: float, x: float, y: float, theme: Theme) -> str:
     cells = "".join(
         f'<rect x="{x + i * _CELL:.1f}" y="{y - 7}" width="{_CELL + 0.3:.1f}" height="14" '
-        f'fill="{signed_colour(float(v), limit, theme)}"/>'
-        for i, v in enumerate(values[:CELLS])
+        f'fill="{signed_colour(v, limit, theme)}"/>'
+        for i, v in enumerate(values)
     )
     width = _CELL * CELLS
     return (
@@ -35,7 +35,7 @@ def _strip(values: Sequence[float], limit: float, x: float, y: float, theme: The
 
 def _box(y: float, text: str, theme: Theme) -> str:
     return (
-        f'<rect x="{BRANCH - 84}" y="{y - 21}" width="168" height="42" rx="9" '
+        f'<rect x="{BRANCH - 90}" y="{y - 21}" width="180" height="42" rx="9" '
         f'fill="{theme["card"]}" stroke="{theme["line"]}" stroke-width="1.5"/>'
         f'<text x="{BRANCH}" y="{y + 5}" text-anchor="middle">{escape(text)}</text>'
     )
@@ -66,7 +66,7 @@ def block_svg(
     labels: Mapping[str, str],
     alt: str,
     theme: Theme,
-    values: Mapping[str, Sequence[float]] | None = None,
+    values: Mapping[str, Iterable[float]] | None = None,
 ) -> str:
     """Return the picture as SVG text.
 
@@ -98,8 +98,9 @@ def block_svg(
         f'class="c" text-anchor="middle">{text["stream"]}</text>',
     ]
     if values:
-        limit = max(abs(float(v)) for name, _, _ in _STRIPS for v in values[name][:CELLS])
-        parts += [_strip(values[name], limit, x, y, theme) for name, x, y in _STRIPS]
+        shown = {name: [float(v) for v in values[name]][:CELLS] for name, _, _ in _STRIPS}
+        limit = max(abs(v) for strip in shown.values() for v in strip)
+        parts += [_strip(shown[name], limit, x, y, theme) for name, x, y in _STRIPS]
         inside = 104 + _CELL * CELLS + 12
     else:
         inside = 104
@@ -108,10 +109,10 @@ def block_svg(
         f'<text x="{inside}" y="47" class="c">{text["out"]}</text>',
         _badge(436, 100, 1, theme),
         _badge(STREAM, 312, 2, theme),
-        _badge(BRANCH + 84, 396, 3, theme),
-        _badge(BRANCH + 84, 180, 4, theme),
-        _badge(BRANCH + 84, 452, 5, theme),
-        _badge(BRANCH + 84, 242, 5, theme),
+        _badge(BRANCH + 90, 396, 3, theme),
+        _badge(BRANCH + 90, 180, 4, theme),
+        _badge(BRANCH + 90, 452, 5, theme),
+        _badge(BRANCH + 90, 242, 5, theme),
     ]
     style = (
         f"<style>text{{fill:{theme['ink']};font:16px {FONT}}}.c{{fill:{theme['mute']};"

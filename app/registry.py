@@ -48,4 +48,14 @@ PAGES: tuple[PageEntry, ...] = (
         BLOCK,
         default=True,
     ),
+    PageEntry(
+        "pages/trace.py",
+        "trace",
+        N_("Follow a token"),
+        N_(
+            "Write a sentence, choose one of its tokens and walk with it through every block: each "
+            "number you meet was recorded from the model."
+        ),
+        BLOCK,
+    ),
 )

@@ -7,6 +7,7 @@ each widget made of it: the difference becomes a notice that names the parameter
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -34,6 +35,10 @@ _NAMES: dict[str, str] = {
     "at": i18n.N_("station"),
 }
 _PLACES = ("text", "pos", "at")
+_STATION = re.compile(
+    r"embed|ln_final|logits|[1-9]\d{0,2}\."
+    r"(ln1|qkv|pattern|attn_out|resid_mid|ln2|mlp_pre|mlp_post|mlp_out|resid_post)"
+)
 
 
 def begin() -> None:
@@ -114,6 +119,19 @@ def assign(key: str, value: object) -> None:
 def peek(key: str, default: Any = None) -> Any:
     """Return a widget's value as it stands, e.g. within a callback."""
     return st.session_state.get(key, default)
+
+
+def preview(key: str, default: T, spelled: dict[str, T] | None = None) -> T:
+    """Return what a bound widget is about to hold, before it is drawn.
+
+    ``spelled`` maps what the address may say to values; without it whole numbers are read.
+    """
+    if key in st.session_state:
+        return st.session_state[key]
+    raw = " ".join(st.session_state.get("_raw", {}).get(key, []))
+    if spelled is not None:
+        return spelled.get(raw, default)
+    return int(raw) if raw.isdecimal() and len(raw) < 12 else default  # type: ignore[return-value]
 
 
 def notices() -> list[str]:
@@ -243,6 +261,20 @@ def _mirror(key: str, value: object, default: object) -> None:
             st.query_params[key] = wanted
 
 
+def station() -> str | None:
+    """Return the walk's station in the address (the walk itself writes it), ``None`` if none.
+
+    Whether the model has such a block is the walk's to say.
+    """
+    at = st.query_params.get("at")
+    st.session_state.get("_raw", {}).pop("at", None)
+    if at is None or _STATION.fullmatch(at):
+        return at
+    _note("at", at, "embed")
+    st.query_params.pop("at", None)
+    return None
+
+
 # -- links -----------------------------------------------------------------------------------------
 
 
@@ -252,8 +284,8 @@ def share_link(**values: object) -> str:
     Defaults vanish from the address bar and may change one day; a shared link must not.
     """
     written: dict[str, str] = {"lang": language()}
-    at = st.query_params.get("at")
-    if at:
+    at = st.query_params.get("at", "")
+    if _STATION.fullmatch(at):
         written["at"] = at
     for key, value in values.items():
         if value is not None:

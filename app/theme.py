@@ -108,22 +108,25 @@ text-transform:uppercase;margin:0}
 .a-notice{border:1px solid var(--a-line);border-left:3px solid var(--a-acc);border-radius:8px;
 background:var(--a-soft);padding:.5rem .8rem;margin:0;overflow-wrap:anywhere}
 .a-notice.refusal{border-left-color:var(--a-neg)}
-.a-picture svg{display:block;width:100%;height:auto;max-height:600px}
-.a-steps{list-style:none;counter-reset:s;margin:0;padding:0;max-width:62ch}
-.a-steps li{counter-increment:s;position:relative;padding:0 0 0 42px;margin:0 0 1.05rem;
+ol.a-steps.a-steps{list-style:none;counter-reset:s;margin:0;padding:0;max-width:62ch}
+.a-steps li{counter-increment:s;position:relative;padding:0 0 0 42px;margin:0 0 1.05rem!important;
 font-size:1.06rem;line-height:1.55}
 .a-steps li::before{content:counter(s);position:absolute;left:0;top:1px;width:25px;height:25px;
 border:1.5px solid var(--a-acc);border-radius:50%;color:var(--a-acc);font-size:.84rem;
 font-weight:650;display:grid;place-items:center;font-variant-numeric:tabular-nums}
 .a-facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(230px,1fr));gap:14px 32px;
-margin:0}
+margin:0!important;padding:0!important}
 .a-facts div{min-width:0}.a-facts dt{color:var(--a-mute);font-size:.86rem}
-.a-facts dd{margin:0;font-weight:600;overflow-wrap:anywhere}
+.a-facts dd{margin:0!important;font-weight:600;overflow-wrap:anywhere}
 .a-facts small{display:block;font-weight:400;color:var(--a-mute);font-size:.86rem}
 .st-key-lang{position:fixed;top:.72rem;right:1rem;z-index:999991;width:auto!important}
 .st-key-lang button{text-transform:uppercase;font-size:.8rem;padding:.1rem .6rem;min-height:2rem}
 [class*="st-key-card"]{background:var(--a-card)}
-[class*="st-key-card"] a{font-weight:650}
+[class*="st-key-card"]{gap:.35rem}
+[class*="st-key-card"] a{padding:0;margin:0;background:none!important}
+[class*="st-key-card"] a p{font-size:1.12rem;font-weight:650;color:var(--a-acc)!important}
+[class*="st-key-card"] a:hover p{text-decoration:underline;text-underline-offset:3px}
+[class*="st-key-card"] .a-help{color:var(--a-mute);margin:0;line-height:1.5}
 .st-key-quiet{display:none}
 @media(max-width:640px){[data-testid="stMainBlockContainer"]{padding:4.5rem 16px 3rem}
 h1{font-size:1.7rem!important}.a-lead{font-size:1.04rem}

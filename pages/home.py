@@ -10,7 +10,7 @@ from andrea.requests import TRAINED, TraceRequest
 from app import compute, controls, layout, theme
 from app.i18n import _, integer, ngettext
 from app.picture import CELLS, block_svg
-from app.registry import GROUPS, PAGES
+from app.registry import PAGES
 
 BLOCK = 5  # the one drawn: the sixth, half-way up
 
@@ -40,18 +40,17 @@ def caption(result: TraceResult) -> str:
     )
 
 
-layout.page_header(
-    _("Inside one block of a transformer"),
-    _(
-        "ANDREA is a small language model made of one part, repeated. Here you can open that "
-        "part, put your own sentence in, and read every number it computes."
-    ),
-)
-
 result = drawn()
 names = ("resid_pre", "attn_out", "mlp_out", "resid_post")
-words, drawing = st.columns([11, 9], gap="large", vertical_alignment="center")
+words, drawing = st.columns([11, 9], gap="large", vertical_alignment="top")
 with words:
+    layout.page_header(
+        _("Inside one block of a transformer"),
+        _(
+            "ANDREA is a small language model made of one part, repeated. Here you can open that "
+            "part, put your own sentence in, and read every number it computes."
+        ),
+    )
     layout.steps(
         [
             _(
@@ -96,13 +95,12 @@ with drawing:
         theme.current(),
         {name: result.activations[f"blocks.{BLOCK}.{name}"] for name in names} if result else None,
     )
-    layout.picture(svg, caption(result) if result else "")
+    layout.picture(svg, caption(result) if result else "", key="block")
 
-for group in GROUPS:
-    entries = [entry for entry in PAGES if entry.group == group and not entry.default]
-    if entries:
-        layout.section(_(group))
-        layout.cards(entries)
+others = [entry for entry in PAGES if not entry.default]
+if others:
+    layout.section(_("What you can do here"))
+    layout.cards(others)
 
 if result is not None:
     house = compute.house()
