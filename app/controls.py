@@ -82,7 +82,7 @@ def _headline() -> str:
         state.preview("residual", True, {"true": True, "false": False}),
         depth if 1 <= depth <= most else own,
     )
-    return f"{_('Model and switches')}: {summary(request)}"
+    return _("Model and switches: {summary}").format(summary=summary(request))
 
 
 def _seed_control(model: str) -> int:

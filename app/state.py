@@ -16,24 +16,11 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import i18n
-from app.i18n import _
+from app.notices import NAMES, sentence
 
 T = TypeVar("T")
 
 MAX_CHARS = 2000  # of a visitor's text, in memory and in the address
-MAX_SHOWN = 40  # of a wrong value, in a notice
-# Everything that a shared link writes out, in this order, and what each is called on the page.
-_NAMES: dict[str, str] = {
-    "lang": i18n.N_("language"),
-    "text": i18n.N_("text"),
-    "model": i18n.N_("model"),
-    "seed": i18n.N_("seed"),
-    "norm": i18n.N_("LayerNorm"),
-    "residual": i18n.N_("residual"),
-    "depth": i18n.N_("blocks"),
-    "pos": i18n.N_("token"),
-    "at": i18n.N_("station"),
-}
 _PLACES = ("text", "pos", "at")
 _STATION = re.compile(
     r"embed|ln_final|logits|[1-9]\d{0,2}\."
@@ -136,30 +123,8 @@ def preview(key: str, default: T, spelled: dict[str, T] | None = None) -> T:
 
 def notices() -> list[str]:
     """Return one sentence for each value that was not used as it came."""
-    sentences = []
-    for key, (raw, used) in st.session_state.get("_notices", {}).items():
-        name = _(_NAMES.get(key, key))
-        if key == "text":
-            sentences.append(
-                _(
-                    "The text had {typed} characters: the first {kept} are kept, the rest was cut."
-                ).format(typed=i18n.integer(int(raw)), kept=i18n.integer(MAX_CHARS))
-            )
-            continue
-        shown = raw if len(raw) <= MAX_SHOWN else raw[:MAX_SHOWN] + "…"
-        sentences.append(
-            _(
-                "The address asked for {parameter} = “{value}” ({name}), which is not possible "
-                "here: {used} is used."
-            ).format(parameter=key, value=shown, name=name, used=_spelled(used))
-        )
-    return sentences
-
-
-def _spelled(value: object) -> str:
-    if isinstance(value, bool):
-        return _("on") if value else _("off")
-    return i18n.integer(value) if isinstance(value, int) else str(value)
+    noted = st.session_state.get("_notices", {})
+    return [sentence(key, raw, used, MAX_CHARS) for key, (raw, used) in noted.items()]
 
 
 def forget_notice(key: str) -> None:
@@ -261,71 +226,6 @@ def _mirror(key: str, value: object, default: object) -> None:
             st.query_params[key] = wanted
 
 
-def station() -> str | None:
-    """Return the walk's station in the address (the walk itself writes it), ``None`` if none.
-
-    Whether the model has such a block is the walk's to say.
-    """
-    at = st.query_params.get("at")
-    st.session_state.get("_raw", {}).pop("at", None)
-    if at is None or _STATION.fullmatch(at):
-        return at
-    _note("at", at, "embed")
-    st.query_params.pop("at", None)
-    return None
-
-
-# -- links -----------------------------------------------------------------------------------------
-
-
-def share_link(**values: object) -> str:
-    """Return the page's full address with every value written out, language always included.
-
-    Defaults vanish from the address bar and may change one day; a shared link must not.
-    """
-    written: dict[str, str] = {"lang": language()}
-    at = st.query_params.get("at", "")
-    if _STATION.fullmatch(at):
-        written["at"] = at
-    for key, value in values.items():
-        if value is not None:
-            written[key] = str(value).lower() if isinstance(value, bool) else str(value)
-    order = [*_NAMES, *sorted(set(written) - set(_NAMES))]
-    pairs = [(key, written[key]) for key in order if key in written]
-    return f"{(st.context.url or '').split('?')[0]}?{urlencode(pairs, quote_via=quote)}"
-
-
-def still_wanted() -> None:
-    """Stop here if the visitor has moved on meanwhile (Streamlit ends stale runs at such calls).
-
-    Pass it into long loops; it costs some microseconds. Outside a session it does nothing.
-    """
-    if get_script_run_ctx(suppress_warning=True) is not None:
-        st.session_state.get("_raw")
-
-
-def language_switch(label: str) -> None:
-    """Show the language switch; what it says holds from this line on."""
-    chosen = st.segmented_control(
-        label,
-        options=list(i18n.LANGUAGES),
-        default=browser_language(),
-        required=True,
-        key="lang",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    checked("lang", chosen or browser_language())
-
-
-# -- the walk's place ------------------------------------------------------------------------------
-
-
-def station() -> str | None:
-    """Return the walk's station as the address has it (the walk itself writes it there)."""
-    return st.query_params.get("at")
-
-
 def go_to(place: tuple[int, str] | None, *, of: object) -> bool:
     """Move to a token's position and a station of the walk; return whether that is a new place.
 
@@ -338,4 +238,10 @@ def go_to(place: tuple[int, str] | None, *, of: object) -> bool:
         return False
     put("pos", place[0], of=of)
     st.query_params["at"] = place[1]
+    st.session_state["_jumps"] = jumps() + 1
     return True
+
+
+def jumps() -> int:
+    """Return how often a page has moved the walk by itself: the walk obeys each of them."""
+    return int(st.session_state.get("_jumps", 0))

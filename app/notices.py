@@ -1,0 +1,58 @@
+"""The sentences that say what became of a value in the address that could not be used as it came."""
+
+from __future__ import annotations
+
+from app import i18n
+from app.i18n import N_, _
+
+MAX_SHOWN = 40  # characters of a wrong value
+
+# Everything that a shared link writes out, in this order, and what each is called on the page.
+NAMES: dict[str, str] = {
+    "lang": N_("language"),
+    "text": N_("text"),
+    "model": N_("model"),
+    "seed": N_("seed"),
+    "norm": N_("LayerNorm"),
+    "residual": N_("residual"),
+    "depth": N_("blocks"),
+    "pos": N_("token"),
+    "at": N_("station"),
+}
+
+
+def sentence(key: str, raw: str, used: object, max_chars: int) -> str:
+    """Return what the visitor should know.
+
+    Parameters
+    ----------
+    key
+        The parameter's name in the address.
+    raw
+        What it said; for ``text``, how many characters the text had.
+    used
+        What holds instead.
+    max_chars
+        How many characters of a text are kept.
+    """
+    if key == "text":
+        return _(
+            "The text had {typed} characters: the first {kept} are kept, the rest was cut."
+        ).format(typed=i18n.integer(int(raw)), kept=i18n.integer(max_chars))
+    return _(
+        "The address asked for {parameter} = “{value}” ({name}), which is not possible here: "
+        "{used} is used."
+    ).format(
+        parameter=key,
+        value=raw if len(raw) <= MAX_SHOWN else raw[:MAX_SHOWN] + "…",
+        name=_(NAMES[key]) if key in NAMES else key,
+        used=_spelled(used, key),
+    )
+
+
+def _spelled(value: object, key: str) -> str:
+    if isinstance(value, bool):
+        return _("on") if value else _("off")
+    if key == "pos" and value == -1:
+        return _("the last one")
+    return i18n.integer(value) if isinstance(value, int) else str(value)
