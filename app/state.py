@@ -226,6 +226,20 @@ def _mirror(key: str, value: object, default: object) -> None:
             st.query_params[key] = wanted
 
 
+def station() -> str | None:
+    """Return the walk's station in the address (the walk itself writes it), ``None`` if none.
+
+    Whether the model has such a block is the walk's to say.
+    """
+    at = st.query_params.get("at")
+    st.session_state.get("_raw", {}).pop("at", None)
+    if at is None or _STATION.fullmatch(at):
+        return at
+    _note("at", at, "embed")
+    st.query_params.pop("at", None)
+    return None
+
+
 def go_to(place: tuple[int, str] | None, *, of: object) -> bool:
     """Move to a token's position and a station of the walk; return whether that is a new place.
 
@@ -245,3 +259,46 @@ def go_to(place: tuple[int, str] | None, *, of: object) -> bool:
 def jumps() -> int:
     """Return how often a page has moved the walk by itself: the walk obeys each of them."""
     return int(st.session_state.get("_jumps", 0))
+
+
+# -- links -----------------------------------------------------------------------------------------
+
+
+def share_link(**values: object) -> str:
+    """Return the page's full address with every value written out, language always included.
+
+    Defaults vanish from the address bar and may change one day; a shared link must not.
+    """
+    written: dict[str, str] = {"lang": language()}
+    at = st.query_params.get("at", "")
+    if _STATION.fullmatch(at):
+        written["at"] = at
+    for key, value in values.items():
+        if value is not None:
+            written[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    order = [*NAMES, *sorted(set(written) - set(NAMES))]
+    pairs = [(key, written[key]) for key in order if key in written]
+    return f"{(st.context.url or '').split('?')[0]}?{urlencode(pairs, quote_via=quote)}"
+
+
+def still_wanted() -> None:
+    """Stop here if the visitor has moved on meanwhile (Streamlit ends stale runs at such calls).
+
+    Pass it into long loops; it costs some microseconds. Outside a session it does nothing.
+    """
+    if get_script_run_ctx(suppress_warning=True) is not None:
+        st.session_state.get("_raw")
+
+
+def language_switch(label: str) -> None:
+    """Show the language switch; what it says holds from this line on."""
+    chosen = st.segmented_control(
+        label,
+        options=list(i18n.LANGUAGES),
+        default=browser_language(),
+        required=True,
+        key="lang",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    checked("lang", chosen or browser_language())

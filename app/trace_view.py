@@ -1,8 +1,7 @@
-"""The parts of Follow a token that are more than one call: the journey's figures, taking a token."""
+"""What Follow a token shows in more than one call: the journey's figures, taking a token."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -15,17 +14,14 @@ from app.i18n import _
 from app.layout import Download
 
 
-def take(result: TraceResult, taken: Mapping[str, Any]) -> None:
+def take(result: TraceResult, added: str) -> None:
     """Let the text go on with the token that was taken at the walk's last station.
 
     The text is cut after the traced token, whose continuation it is; the walk then follows the
     new token, the last one.
     """
-    added = taken.get("text")
-    if not added:
-        return
     typed = result.request.text[: result.tokens.pieces[result.position].end]
-    state.assign("text", (typed + str(added))[: state.MAX_CHARS])
+    state.assign("text", (typed + added)[: state.MAX_CHARS])
     state.put("pos", -1)
 
 
