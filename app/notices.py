@@ -1,4 +1,4 @@
-"""The sentences that say what became of a value in the address that could not be used as it came."""
+"""The sentences on values in the address that could not be used as they came."""
 
 from __future__ import annotations
 
