@@ -219,8 +219,9 @@ def figure_html(fig: go.Figure, title: str, provenance: Provenance, command: str
     and the command that repeat it.
     """
     p = provenance
+    seed = "" if p.trained else ", " + _("seed {n}").format(n=p.seed)
     facts = {
-        _("model"): p.model + (f", {_('seed')} {p.seed}" if not p.trained else ""),
+        _("model"): p.model + seed,
         _("configuration"): json.dumps(p.config).strip("{}").replace('"', ""),
         _("weights (SHA-256)"): p.weights_sha256,
         _("device"): p.device_name,

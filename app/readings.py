@@ -108,7 +108,7 @@ def _moves(result: TraceResult) -> str:
     if up and down:
         return _("On the way its rank moves {up} and {down}.").format(up=rises, down=falls)
     if up or down:
-        return _("On the way its rank moves only {direction}.").format(
+        return _("On the way its rank moves {direction}, never the other way.").format(
             direction=rises if up else falls
         )
     return ""

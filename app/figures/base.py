@@ -81,8 +81,9 @@ def depth_label(voice: Voice, station: int) -> str:
     if station == 0:
         return _("embedding")
     block = voice.integer((station + 1) // 2)
-    sublayer = _("attention") if station % 2 else _("MLP")
-    return _("block {block}, after its {sublayer}").format(block=block, sublayer=sublayer)
+    if station % 2:
+        return _("block {block}, after attention").format(block=block)
+    return _("block {block}, after the MLP").format(block=block)
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

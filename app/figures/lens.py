@@ -42,7 +42,8 @@ def row_name(voice: Voice, station: int, half_steps: bool) -> str:
     block = voice.integer((station + 1) // 2)
     if not half_steps:
         return _("block {block}").format(block=block)
-    return f"{block} · {_('att.') if station % 2 else _('MLP')}"
+    half = _("att.") if station % 2 else _("MLP")
+    return f"{block} · {half}"
 
 
 def lens_table(

@@ -129,7 +129,7 @@ def norm_profile(norms: Norms, theme: Theme, voice: Voice, residual: bool = True
 def legend(voice: Voice) -> str:
     """Return what the marks mean, in one line."""
     _ = voice.gettext
-    return f"━ {_('stream')} &nbsp; ● {_('attention')} &nbsp; □ {_('MLP')}"
+    return _("━ stream   ● attention   □ MLP").replace("   ", " &nbsp; ")
 
 
 def caption(fig: go.Figure, text: str, row: int, theme: Theme) -> None:
@@ -190,10 +190,14 @@ def add_branch(
     stations = np.arange(start, len(norms.delta), 2)
     small = len(stations) > 40
     colour = theme["acc"] if start == 0 else mix(theme["acc"], theme["ink"], 0.35)
+    sentence = _("block {block}, {sublayer}<br>norm <b>{norm}</b>: {share} of the stream")
     hover = [
-        f"{_('block {block}').format(block=voice.integer(int(s) // 2 + 1))}, {name}<br>"
-        f"{_('norm')}: <b>{size_of(voice, float(norms.delta[s]))}</b> · "
-        + _("{share} of the stream").format(share=share(voice, float(norms.share[s])))
+        sentence.format(
+            block=voice.integer(int(s) // 2 + 1),
+            sublayer=name,
+            norm=size_of(voice, float(norms.delta[s])),
+            share=share(voice, float(norms.share[s])),
+        )
         for s in stations
     ]
     for row, values in ((1, norms.delta), (2, norms.share)):
