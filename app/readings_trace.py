@@ -8,6 +8,7 @@ import numpy as np
 
 from andrea.measures.trace import TraceResult
 from app.i18n import _, integer, ngettext, number, percent
+from app.readings import sublayer
 
 MOST_CUT_SHOWN = 60
 
@@ -59,14 +60,6 @@ def corrections(result: TraceResult) -> list[tuple[float, float]]:
     return found
 
 
-def sublayer_name(index: int) -> str:
-    """Return the name of the ``index``-th sublayer, in order: attention and MLP of each block."""
-    template = (
-        _("the attention of block {block}") if index % 2 == 0 else _("the MLP of block {block}")
-    )
-    return template.format(block=index // 2 + 1)
-
-
 def prediction_reading(result: TraceResult) -> str:
     """Return the answer to "replace it or add to it, and how much?" from the measured numbers."""
     config = result.provenance.config
@@ -93,8 +86,8 @@ def prediction_reading(result: TraceResult) -> str:
         n=integer(n),
         median=percent(float(np.median(shares))),
         turn=number(float(np.median(angles)), 0),
-        most=sublayer_name(int(shares.argmax())),
+        most=sublayer(int(shares.argmax()) + 1),
         large=percent(float(shares.max())),
-        least=sublayer_name(int(shares.argmin())),
+        least=sublayer(int(shares.argmin()) + 1),
         small=percent(float(shares.min())),
     )
