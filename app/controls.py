@@ -46,10 +46,25 @@ def most_blocks(model: str) -> int:
 
 
 def _model_changed() -> None:
-    """Keep the depth possible: a model comes with its own depth."""
+    """Remember that a new model brings its own depth (see :func:`_depth_control`)."""
     state.forget_notice("model")
-    model = state.peek("model", TRAINED)
-    state.assign("depth", compute.base_config(ModelRequest(model)).n_layer)
+    state.assign("_own_depth", True)
+
+
+def _depth_control(model: str) -> int:
+    """Show the slider of blocks; after a change of model it stands at the model's own depth.
+
+    A slider with other ends is another widget to Streamlit and starts from the address, where the
+    last model's depth still is: so it is corrected after it has been drawn.
+    """
+    own, most = compute.base_config(ModelRequest(model)).n_layer, most_blocks(model)
+    depth = own
+    if most > 1:
+        label = _("Blocks")
+        depth = st.slider(label, 1, most, own, step=1, key="depth", bind="query-params", width=260)
+    if state.take("_own_depth") and depth != own:
+        state.correct("depth", own)
+    return state.checked("depth", int(depth))
 
 
 def model_label(request: ModelRequest) -> str:
@@ -126,14 +141,7 @@ def _switches(model: str) -> ModelRequest:
             help=_("Off: each branch replaces the stream instead of adding to it."),
         )
     residual = state.checked("residual", bool(residual))
-    own, most = compute.base_config(ModelRequest(model)).n_layer, most_blocks(model)
-    depth = 1
-    if most > 1:
-        depth = st.slider(
-            _("Blocks"), 1, most, own, step=1, key="depth", bind="query-params", width=260
-        )
-    depth = state.checked("depth", int(depth))
-    return ModelRequest(model, 0, norm, residual, depth)
+    return ModelRequest(model, 0, norm, residual, _depth_control(model))
 
 
 def model_controls() -> ModelRequest:

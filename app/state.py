@@ -103,6 +103,11 @@ def assign(key: str, value: object) -> None:
     st.session_state[key] = value
 
 
+def take(key: str) -> Any:
+    """Return and forget what a callback has assigned, ``None`` if nothing."""
+    return st.session_state.pop(key, None)
+
+
 def peek(key: str, default: Any = None) -> Any:
     """Return a widget's value as it stands, e.g. within a callback."""
     return st.session_state.get(key, default)
