@@ -127,8 +127,8 @@ def contrast(one: str, other: str) -> float:
 
 
 def text_on(background: str) -> str:
-    """Return the near-black or near-white that reads better on ``background``."""
-    return max(("#15171b", "#ffffff"), key=lambda ink: contrast(ink, background))
+    """Return black or white, whichever reads better on ``background``: 4.5 to 1 at least."""
+    return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, background))
 
 
 def ticks(labels: Sequence[str], most: int) -> tuple[list[int], list[str]]:
@@ -163,8 +163,8 @@ def figure(theme: Theme, voice: Voice, title: str, height: int, subtitle: str = 
     """Return an empty figure in the house's look. ``title`` is trusted or escaped text."""
     second = f'<br><span style="font-size:13px;color:{theme["mute"]}">{subtitle}</span>'
     second = second if subtitle else ""
-    fig = go.Figure()
-    fig.update_layout(
+    # In one go: the same through update_layout takes ten times as long.
+    layout = dict(
         template="none",
         height=height,
         margin={"l": 8, "r": 8, "t": 66 if subtitle else 44, "b": 8},
@@ -192,4 +192,4 @@ def figure(theme: Theme, voice: Voice, title: str, height: int, subtitle: str = 
         showlegend=False,
         dragmode=False,
     )
-    return fig
+    return go.Figure(layout=layout)
