@@ -44,7 +44,7 @@ def describe(position: int, token_id: int, log_prob: float) -> str:
 
 
 def chip_rows(result: TraceResult) -> list[list[Any]]:
-    """Return a row ``[label, id, surprise in nats or None, sentence]`` for each token, BOS first."""
+    """Return rows ``[label, id, surprise in nats or None, sentence]``, one a token, BOS first."""
     rows: list[list[Any]] = []
     for position, (label, token_id) in enumerate(
         zip(result.labels, result.tokens.ids, strict=True)

@@ -29,7 +29,8 @@ def frame() -> dict[str, str]:
         "zero": _("zero"),
         "percent": _("{n}%"),
         "percent_below": _("under {n}%"),
-        "tower_title": _("Blocks: {n}"),
+        "tower_title": _("The {n} blocks"),
+        "tower_title_one": _("The only block"),
         "tower_label": _("Blocks, the first at the bottom"),
         "tower_embed": _("Before the first block"),
         "tower_block": _("Block {block}"),
@@ -48,7 +49,8 @@ def frame() -> dict[str, str]:
         "n_heads": _("{n} heads"),
         "from_block": _("from block {block}"),
         "to_block": _("to block {block}"),
-        "node_embed": _("token + position"),
+        "foot_token": _("token"),
+        "foot_position": _("position"),
         "node_ln1": "LayerNorm",
         "node_qkv": "Q · K · V",
         "node_pattern": _("attention"),
@@ -72,7 +74,7 @@ def frame() -> dict[str, str]:
         "space_key": _("space"),
         "save_svg": _("Download this picture (SVG)"),
         "bytes": _(
-            "All of this token's numbers came once: {kb} KB. Stepping asks the server nothing."
+            "All of this token's numbers came once: {kb} KB. Stepping asks nothing of the server."
         ),
         "halved": _("To fit, these travelled in half precision and show three digits: {names}."),
         "picture_title": _("Block {block}, token {token}"),
@@ -169,8 +171,7 @@ def formulas() -> dict[str, str]:
         "f_self_score": _("with itself: q · k / √{width} = {dot} / {root} = {score}"),
         "f_score": "score = q · k / √d_head,  pattern = softmax(score)",
         "f_score_numbers": _("head {head} reads {key}: {dot} / {root} = {score}"),
-        "f_softmax": _("e^{score} / (sum over {n} tokens) = {e} / {total} = {p}"),
-        "f_softmax_shifted": _("e^({score} − {top}) / (sum over {n} tokens) = {e} / {total} = {p}"),
+        "f_softmax": _("e{power} / (the same summed over all {n}) = {e} / {total} = {p}"),
         "f_z": "z = Σ pattern · v,  attn_out = z W_O + b_O",
         "f_z_numbers": _(
             "head {head}, component {i}: {p} · {v} (itself) + {rest} (the {n} before) = {z}"
@@ -192,7 +193,7 @@ def formulas() -> dict[str, str]:
         "f_logit": "logit = LayerNorm(x) · wte[token],  p = softmax(logit / T)",
         "f_logit_plain": "logit = x · wte[token],  p = softmax(logit / T)",
         "f_logit_numbers": _("{token}: logit {z}"),
-        "f_softmax_logits": "e^(({z} − {top}) / {T}) / {total} = {p}",
+        "f_softmax_logits": "e{power} / {total} = {p}",
     }
 
 
@@ -216,16 +217,16 @@ def sentences() -> dict[str, str]:
             "position (norm {b}) add up to norm {c}."
         ),
         "say_norm_pre": _(
-            "Mean {mean} and deviation {std} become 0 and 1 (variance {var}, a hair below 1 because "
-            "of epsilon). The branch reads this copy; the stream itself stays as it is."
+            "Mean {mean} and deviation {std} become 0 and 1 (variance {var}, a hair below 1 "
+            "because of epsilon). The branch reads this copy; the stream itself stays as it is."
         ),
         "say_norm_post": _(
             "Mean {mean} and deviation {std} become 0 and 1 (variance {var}). In post-norm this "
             "stands on the stream: what goes on is the normalised vector, norm {norm}."
         ),
         "say_norm_final": _(
-            "One last time mean {mean} and deviation {std} become 0 and 1; gamma and beta bring the "
-            "norm to {norm}, and the vocabulary is read from that."
+            "One last time mean {mean} and deviation {std} become 0 and 1; gamma and beta bring "
+            "the norm to {norm}, and the vocabulary is read from that."
         ),
         "say_qkv": _(
             "{heads} heads, {width} numbers each: the query says what a head looks for, the key "
@@ -243,8 +244,8 @@ def sentences() -> dict[str, str]:
             "BOS has nobody before it: all {heads} heads can only read BOS itself, with weight 1."
         ),
         "say_attn_out": _(
-            "The {heads} heads have gathered a vector of norm {z}; the projection turns it into the "
-            "correction that attention proposes, norm {out}."
+            "The {heads} heads have gathered a vector of norm {z}; the projection turns it into "
+            "the correction that attention proposes, norm {out}."
         ),
         "say_add_small": _(
             "The correction is only {share} of the stream and turns it by {angle}: a light touch."
@@ -297,7 +298,7 @@ def end_of_walk() -> dict[str, str]:
         "take_closed": _("not possible here"),
         "draw_one": _("Draw one at random and go on"),
         "draw_note": _(
-            "Drawn among the {n} likeliest tokens, which share {share} of the probability at this "
-            "temperature."
+            "A full bar is {roof}. The draw is among the {n} likeliest tokens, which share {share} "
+            "of the probability at this temperature."
         ),
     }

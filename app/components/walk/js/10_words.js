@@ -7,8 +7,9 @@ const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "
 function makeWords(lang, strings) {
   const plain = new Map();
   const whole = new Intl.NumberFormat(lang, { maximumFractionDigits: 0 });
+  const ungrouped = new Intl.NumberFormat(lang, { maximumFractionDigits: 0, useGrouping: false });
   const digitsOf = (d) => {
-    if (!plain.has(d)) plain.set(d, new Intl.NumberFormat(lang, { maximumSignificantDigits: d, useGrouping: false }));
+    if (!plain.has(d)) plain.set(d, new Intl.NumberFormat(lang, { minimumSignificantDigits: d, maximumSignificantDigits: d, useGrouping: false }));
     return plain.get(d);
   };
   const signed = (text) => text.replace(/^-/, MINUS);
@@ -21,8 +22,8 @@ function makeWords(lang, strings) {
   const num = (x, digits = 4) => {
     if (Number.isNaN(x)) return "NaN";
     if (!Number.isFinite(x)) return x > 0 ? "∞" : MINUS + "∞";
-    if (x === 0) return "0";
     const size = Math.abs(x);
+    if (Number.isInteger(x) && size < 1e4) return signed(ungrouped.format(x));
     if (size >= 1e-3 && size < 1e4) return signed(digitsOf(digits).format(x));
     const [head, power] = x.toExponential(digits - 1).split("e");
     const raised = [...String(Number(power))].map((c) => RAISED[c]).join("");

@@ -15,11 +15,12 @@ function tools(packet, station, words) {
   };
   // A number made from recorded ones.
   const made = (value, digits = 4) => el("b", { "data-made": String(value) }, num(value, digits));
+  const power = (node) => el("sup", {}, node);
   // A factor: a negative one stands in brackets.
   const factor = (node) => (node.textContent.startsWith(MINUS) ? ["(", node, ")"] : [node]);
   const line = (key, values = {}) => {
     const woven = weave(t(key), values).flat();
-    return woven.map((part) => (part instanceof Node ? part : String(part)));
+    return woven.map((part) => (part instanceof Node ? part.cloneNode(true) : String(part)));
   };
 
   const component = (values, name) => (i) =>
@@ -38,7 +39,7 @@ function tools(packet, station, words) {
     note: options.note ?? t("norm_is", { short: options.short ?? name.replace(/^blocks\.\d+\./, ""), value: num(normOf(values)) }),
     describe: (options.describe ?? component)(values, name),
   });
-  return { t, num, words, packet, station, config: packet.config, nameOf, get, rec, made, factor, line, strip, inHead };
+  return { t, num, words, packet, station, config: packet.config, nameOf, get, rec, made, factor, power, line, strip, inHead };
 }
 
 // Strips that are compared share one scale.

@@ -69,7 +69,7 @@ function viewNorm(k, which) {
 function normSentence(k, n) {
   const key = n.which === "ln_final" ? "say_norm_final" : k.config.norm === "post" ? "say_norm_post" : "say_norm_pre";
   return k.t(key, {
-    mean: k.num(n.mean, 2), std: k.num(Math.sqrt(n.variance), 3), var: k.num(n.variance / (n.variance + n.eps), 4),
+    mean: k.num(n.mean, 2), std: k.num(Math.sqrt(n.variance), 3), var: k.num(n.variance / (n.variance + n.eps), 7),
     norm: k.num(normOf(n.out), 3),
   });
 }

@@ -68,10 +68,10 @@ function patternFormula(k, { i, keys, width, scores, scoreName, patternName }) {
   const total = sumOf(own, (s) => Math.exp(s - shift));
   const values = {
     head: h + 1, key: keyName(k, j), j, width, dot: k.made(scores[h * keys + j] * Math.sqrt(width)), root: k.made(Math.sqrt(width)),
-    score: k.rec(scoreName, i), e: k.made(Math.exp(scores[i] - shift)), total: k.made(total), p: k.rec(patternName, i),
-    top: k.made(top), n: keys,
+    score: k.rec(scoreName, i), power: k.power(shift ? el("span", {}, k.rec(scoreName, i), " − ", ...k.factor(k.made(top))) : k.rec(scoreName, i)), e: k.made(Math.exp(scores[i] - shift)), total: k.made(total), p: k.rec(patternName, i),
+    n: keys,
   };
-  return [k.line("f_score"), k.line("f_score_numbers", values), k.line(shift ? "f_softmax_shifted" : "f_softmax", values)];
+  return [k.line("f_score"), k.line("f_score_numbers", values), k.line("f_softmax", values)];
 }
 
 function patternSentence(k, pattern, h, keys, heads) {

@@ -82,7 +82,7 @@ function viewLogits(k, state) {
     formula: (i) => [
       k.line(k.config.norm === "pre" ? "f_logit" : "f_logit_plain"),
       k.line("f_logit_numbers", { token: labelOf(i), z: k.rec("logits", i) }),
-      k.line("f_softmax_logits", { z: k.rec("logits", i), top: k.factor(k.made(top)), T: k.made(state.temperature), total: k.made(total), p: k.made(p[i]) }),
+      k.line("f_softmax_logits", { power: k.power(el("span", {}, "(", k.rec("logits", i), " − ", ...k.factor(k.made(top)), ") / ", k.made(state.temperature))), total: k.made(total), p: k.made(p[i]) }),
     ],
     stats: statsOf(logits, [logits.length], k.words),
     sentence: () => strangeSentence(logits, k.words) ?? k.t("say_logits", {

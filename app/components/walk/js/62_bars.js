@@ -1,10 +1,11 @@
 // The end: the next token's probabilities, a temperature, and "take this token and go on".
 
 const BARS = 8;
+const ROOFS = [0.05, 0.1, 0.25, 0.5, 1]; // a full bar is the smallest of these that holds the first
 
 function makeBars(view, detail) {
   const { walk } = detail, { words } = walk;
-  const { next, p } = view.bars;
+  const { next } = view.bars;
   const list = el("ol", { class: "bars" });
   const output = el("output", {}, words.num(walk.state.temperature));
   const slider = el("input", {
@@ -18,20 +19,22 @@ function makeBars(view, detail) {
   });
   const draw = el("button", { type: "button", class: "draw", onclick: () => drawOne(view, walk) }, words.t("draw_one"));
   if (!walk.canTake) draw.disabled = true;
+  const note = el("p", { class: "legend" });
   const node = el("div", { class: "end" },
     el("div", { class: "temp" }, el("label", {}, words.t("temperature")), slider, output), list, draw,
-    el("p", { class: "legend" }, words.t("draw_note", { n: words.int(next.ids.length), share: words.share(sumOf(next.ids, (id) => p[id])) })));
-  const paint = (bars, fresh) => {
+    note);
+  const paint = (bars) => {
     output.textContent = words.num(walk.state.temperature);
     slider.setAttribute("aria-valuetext", output.textContent);
-    list.replaceChildren(...next.ids.slice(0, BARS).map((id, r) => barRow(detail, bars ?? view.bars, id, r)));
-    if (fresh) node.querySelector(".legend").textContent = words.t("draw_note", { n: words.int(next.ids.length), share: words.share(sumOf(next.ids, (i) => bars.p[i])) });
+    const now = bars ?? view.bars, roof = ROOFS.find((r) => r >= now.p[next.ids[0]]) ?? 1;
+    list.replaceChildren(...next.ids.slice(0, BARS).map((id, r) => barRow(detail, now, id, r, roof)));
+    note.textContent = words.t("draw_note", { n: words.int(next.ids.length), share: words.share(sumOf(next.ids, (id) => now.p[id])), roof: words.share(roof) });
   };
   paint();
   return { node, paint, update: () => {} };
 }
 
-function barRow(detail, { p, logits, next }, id, rank) {
+function barRow(detail, { p, logits, next }, id, rank, roof) {
   const { walk } = detail, { words } = walk;
   const text = next.texts[rank];
   const shown = visible(next.labels[rank]);
@@ -43,7 +46,7 @@ function barRow(detail, { p, logits, next }, id, rank) {
   }, words.t("take"));
   if (reason) take.disabled = true;
   return el("li", {},
-    el("bdi", { class: "tok", title: words.t("token_number", { id }) }, shown), bar(p[id] ),
+    el("bdi", { class: "tok", title: words.t("token_number", { id }) }, shown), bar(p[id] / roof),
     el("span", { class: "value", "data-share": String(p[id]), "data-id": id }, words.share(p[id])),
     el("span", { class: "logit", "data-name": "logits", "data-index": id, "data-value": String(logits[id]) }, words.num(logits[id], 3)), take);
 }

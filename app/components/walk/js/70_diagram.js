@@ -12,8 +12,8 @@ const IN_BLOCK = { first: ["qkv", "pattern", "attn_out"], second: ["mlp_pre", "m
 function layOut(packet, block) {
   const { norm } = packet.config, last = block === packet.config.n_layer;
   const nodes = {};
-  if (block === 1) nodes.embed = plusNode("embed", D.BOT + 36, []);
-  let from = block === 1 ? [[D.SX, D.BOT + 36]] : [[D.SX, D.H]];
+  if (block === 1) nodes.embed = plusNode("embed", D.BOT + 24, []);
+  let from = block === 1 ? [[D.SX, D.BOT + 24]] : [[D.SX, D.H]];
   const halves = [["first", "ln1", "resid_mid"], ["second", "ln2", "resid_post"]].map(([half, ln, add], h) => {
     const base = D.BOT - h * D.SPAN;
     const place = halfOf(nodes, { base, norm, ln, add, boxes: IN_BLOCK[half], from });
@@ -31,7 +31,7 @@ function layOut(packet, block) {
 
 function halfOf(nodes, { base, norm, ln, add, boxes, from }) {
   const tap = base - 8;
-  const roof = norm === "post" ? 66 : 0; // the LayerNorm on the stream, above the addition
+  const roof = norm === "post" ? 60 : 0; // the LayerNorm on the stream, above the addition
   const join = base - D.SPAN + 26 + roof;
   const kinds = norm === "pre" ? [ln, ...boxes] : boxes;
   const bottom = tap - 14, top = join + 16;
@@ -45,7 +45,7 @@ function halfOf(nodes, { base, norm, ln, add, boxes, from }) {
   nodes[add] = plusNode(add, join, [[D.CX, highest.y + D.BH / 2], [D.CX, join]]);
   let leave = join;
   if (norm === "post") {
-    const y = join - 20 - 14 - D.BH;
+    const y = join - D.R - 11 - D.BH;
     nodes[ln] = boxNode(ln, D.SX - 52, y, 104, [[D.SX + D.R + 58, join], [D.SX, join], [D.SX, y + D.BH / 2]], D.SX);
     nodes[ln].onStream = true;
     leave = y;
@@ -62,13 +62,14 @@ function plusNode(kind, y, route) {
 }
 
 // The vector itself, as a few cells that travel: real components, evenly chosen.
-function vectorCells(values, scale, theme) {
-  const n = values.length, cells = n > 800 || n <= 24 ? 24 : 16;
+function vectorCells(values, scale, theme, room) {
+  const n = values.length, cells = room > 150 && (n > 500 || n <= 24) ? 24 : 16;
   const count = Math.min(cells, n), width = 6;
-  return Array.from({ length: count }, (_, i) => {
+  const back = svgEl("rect", { class: "back", x: (-count / 2) * width - 2, y: -7.5, width: count * width + 3, height: 15, rx: 4 });
+  return [back, ...Array.from({ length: count }, (_, i) => {
     const x = values[Math.floor((i * n) / count)];
     return svgEl("rect", { x: (i - count / 2) * width, y: -5.5, width: width - 1, height: 11, fill: `rgb(${colourOf(x, scale, theme).join(",")})` });
-  });
+  })];
 }
 
 class Diagram {
@@ -100,7 +101,7 @@ class Diagram {
 
   // The stream: whole with a residual, broken between tap and junction without one.
   streamLines(station, halves, last, here) {
-    const start = station.block === 1 ? D.BOT + 36 : D.H, whole = this.walk.packet.config.residual;
+    const start = station.block === 1 ? D.BOT + 24 : D.H, whole = this.walk.packet.config.residual;
     const lines = [];
     const adds = ["resid_mid", "resid_post"];
     let y = start;
@@ -133,8 +134,8 @@ class Diagram {
     });
     if (this.nodes.embed) {
       const y = this.nodes.embed.y;
-      draw(`M${D.SX - 40} ${D.H - 4} V${y + 10} Q${D.SX - 40} ${y} ${D.SX - 30} ${y} H${D.SX - D.R}`, "embed");
-      draw(`M${D.SX} ${D.H - 4} V${y + D.R}`, "embed");
+      draw(`M${D.SX - 34} ${D.H - 16} V${y + 24} Q${D.SX - 34} ${y + 18} ${D.SX - 28} ${y + 16} L${D.SX - 15} ${y + 11}`, "embed");
+      draw(`M${D.SX + 34} ${D.H - 16} V${y + 24} Q${D.SX + 34} ${y + 18} ${D.SX + 28} ${y + 16} L${D.SX + 15} ${y + 11}`, "embed");
     }
     return lines;
   }
@@ -149,7 +150,8 @@ class Diagram {
     beside("mlp_pre", words.int(config.d_mlp));
     beside("mlp_out", words.int(config.d_model));
     beside("qkv", `3 × ${words.int(config.d_model)}`);
-    if (station.block > 1) out.push(text(D.SX + 14, D.H - 4, words.t("from_block", { block: words.int(station.block - 1) })));
+    if (station.block === 1) out.push(text(D.SX - 34, D.H - 3, words.t("foot_token"), { "text-anchor": "middle" }), text(D.SX + 34, D.H - 3, words.t("foot_position"), { "text-anchor": "middle" }));
+    else out.push(text(D.SX + 14, D.H - 4, words.t("from_block", { block: words.int(station.block - 1) })));
     if (!last) out.push(text(D.SX + 14, 16, words.t("to_block", { block: words.int(station.block + 1) })));
     return out;
   }
@@ -165,7 +167,6 @@ class Diagram {
     group.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); this.walk.goKind(place.kind); } });
     if (place.round) {
       group.append(svgEl("circle", { cx: place.x, cy: place.y, r: D.R }));
-      if (place.kind === "embed") group.append(svgEl("text", { class: "cap", x: D.SX + D.R + 9, y: place.y + 22 }, label));
       group.append(svgEl("text", { class: "sign", x: place.x, y: place.y + 7, "text-anchor": "middle" }, place.kind === "embed" || packet.config.residual ? "+" : "←"));
     } else {
       group.append(svgEl("rect", { x: place.x, y: place.y, width: place.w, height: place.h, rx: 9 }),
@@ -186,7 +187,6 @@ class Diagram {
     const { words, packet } = this.walk, { config } = packet;
     if (kind === "mlp_post") return config.act_fn === "relu" ? "ReLU" : "GELU";
     if (kind === "mlp_pre") return words.t("node_mlp_pre", { ratio: words.num(config.d_mlp / config.d_model) });
-    if (kind === "embed") return words.t("node_embed");
     return words.t(`node_${kind}`);
   }
 }

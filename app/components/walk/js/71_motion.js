@@ -29,7 +29,7 @@ class Motion {
   bring(group, place, values, way, previous) {
     cancelAnimationFrame(this.frame);
     const scale = maxAbs([values]);
-    group.replaceChildren(...vectorCells(values, scale, this.walk.theme));
+    group.replaceChildren(...vectorCells(values, scale, this.walk.theme, place.w ?? 110));
     const put = ([x, y]) => group.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)})`);
     const route = way === "forward" ? place.route && [...place.route, place.anchor] : way === "back" && previous ? [previous.anchor, ...[...previous.route].reverse(), place.anchor] : null;
     if (!route || stillMotion() || document.hidden) return put(place.anchor);

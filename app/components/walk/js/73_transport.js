@@ -70,8 +70,8 @@ class Transport {
   face() {
     if (!this.walk.words) return;
     const { t } = this.walk.words;
-    this.buttons.play.replaceChildren(el("span", { "aria-hidden": "true" }, this.playing ? "❚❚" : "▶"), ` ${t(this.playing ? "pause" : "play")}`);
-    this.buttons.play.setAttribute("aria-pressed", this.playing);
+    const sign = svgEl("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svgEl("path", { d: this.playing ? "M3 2h4v12H3zM9 2h4v12H9z" : "M4 1.5v13L14 8z" }));
+    this.buttons.play.replaceChildren(sign, t(this.playing ? "pause" : "play"));
   }
 
   // Keys work while the focus is inside the walk; sliders and strips keep theirs.

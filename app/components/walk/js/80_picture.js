@@ -5,6 +5,7 @@ text{font-family:"Source Sans 3","Source Sans Pro",system-ui,sans-serif;font-siz
 .node rect,.node circle{fill:var(--card);stroke:var(--line);stroke-width:1.4}
 .node.passed rect,.node.passed circle{stroke:var(--acc)}
 .node.on rect,.node.on circle{stroke:var(--acc);stroke-width:2.6;fill:var(--soft)}
+.back{fill:var(--card);stroke:var(--line)}
 .sign{font-size:22px}.cap{font-size:12px;fill:var(--mute)}
 .stream{fill:none;stroke:var(--acc2);stroke-width:5;stroke-linecap:round}.stream.ahead{opacity:.35}
 .ghost{fill:none;stroke:var(--mute);stroke-width:2;stroke-dasharray:2 7;opacity:.7}.cut{fill:none;stroke:var(--neg);stroke-width:2.5}

@@ -51,7 +51,8 @@ class Walk {
     this.root.dataset.digest = this.packet.digest;
     this.words = makeWords(settings.lang, settings.strings);
     const { t, int } = this.words;
-    this.parts.head.textContent = t("tower_title", { n: int(this.packet.config.n_layer) });
+    const layers = this.packet.config.n_layer;
+    this.parts.head.textContent = layers === 1 ? t("tower_title_one") : t("tower_title", { n: int(layers) });
     this.parts.note.textContent = this.tower.build();
     this.parts.save.textContent = t("save_svg");
     const size = { kb: int(Math.round(this.packet.nBytes / 1000)) };
@@ -140,7 +141,7 @@ class Walk {
   refreshEnd() {
     const view = viewOf(this.packet, this.station, this.words, this.state);
     this.detail.view = { ...this.detail.view, bars: view.bars, formula: view.formula, sentence: view.sentence };
-    this.detail.extra.paint(view.bars, true);
+    this.detail.extra.paint(view.bars);
     this.detail.show(this.detail.hand, false);
   }
 
