@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from andrea import cli_gradients, cli_sample, device, engine, sources
+from andrea import cli_evaluate, cli_gradients, cli_sample, device, engine, sources
 from andrea.cli_parameters import add_parameters, run_parameters
 from andrea.config import PRESETS
 from andrea.measures.trace import AttentionResult, LensMapResult
@@ -176,5 +176,12 @@ COMMANDS: list[Command] = [
         cli_gradients.add_arguments,
         cli_gradients.run,
     ),
+    (
+        "evaluate",
+        "measure the trained model on held-out text",
+        cli_evaluate.add_evaluate,
+        cli_evaluate.run_evaluate,
+    ),
+    ("card", "write the model card", cli_evaluate.add_card, cli_evaluate.run_card),
     ("info", "which weights and which device answer here", add_json, run_info),
 ]

@@ -19,6 +19,7 @@ section 2.7 (Kneser and Ney 1995, interpolated).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +88,7 @@ class KneserNey:
 
     def __init__(
         self,
-        texts: list[npt.NDArray[np.integer]],
+        texts: Sequence[npt.NDArray[np.integer]],
         vocab_size: int,
         order: int = 4,
         discount: float = 0.75,
