@@ -24,7 +24,10 @@ MOST_BLOCKS = 24  # drawn one by one; a deeper stack is drawn in groups of neigh
 
 @dataclass(frozen=True)
 class Node:
-    """One area of the map: ``value`` parameters inside ``parent`` (empty for the model itself)."""
+    """One area of the map: ``value`` parameters inside ``parent`` (empty for the model itself).
+
+    ``detail`` is a tensor's shape.
+    """
 
     id: str
     parent: str
@@ -121,17 +124,16 @@ def nodes(result: ParametersResult, voice: Voice) -> list[Node]:
             if row.tied_to:
                 continue
             both = row.kind in tied
-            label = _("wte, also W_U (tied)") if both else row.kind.removeprefix("ln_final.")
+            label = _("wte = W_U (tied)") if both else row.kind.removeprefix("ln_final.")
             found.append(Node(row.kind, part, label, row.total, group, shape_text(row), both))
     return found
 
 
-def map_texts(areas: Sequence[Node], total: int, voice: Voice) -> list[str]:
-    """Write shape, count and share of every area; equal counts are written once."""
-    count = {
-        n: f"{voice.integer(n)} · {share(voice, n / total)}" for n in {a.value for a in areas}
-    }
-    return [f"{area.detail}<br>{count[area.value]}" for area in areas]
+def map_texts(areas: Sequence[Node], voice: Voice) -> list[str]:
+    """Write shape and count of every area; equal counts are written once."""
+    count = {n: voice.integer(n) for n in {area.value for area in areas}}
+    # The model's own count is the title.
+    return [f"{a.detail}<br>{count[a.value]}" if a.parent else "" for a in areas]
 
 
 def parameter_map(
@@ -143,44 +145,41 @@ def parameter_map(
         theme,
         voice,
         _("{n} parameters").format(n=voice.integer(result.total)),
-        height=480,
-        subtitle=_("the area is the count · click to go in, click the bar above to go out"),
+        height=720,
+        subtitle=_("height = count · click to go in and out"),
     )
-    place = {group: k for k, group in enumerate(colours)}
-    most = len(colours) - 1
-    fig.add_treemap(
+    fill = [colours[area.group] for area in areas]
+    ink = {colour: text_on(colour) for colour in set(fill)}
+    fig.add_icicle(
         ids=[area.id for area in areas],
         parents=[area.parent for area in areas],
         labels=[area.label for area in areas],
         values=np.array([area.value for area in areas], dtype=np.float64),
-        text=map_texts(areas, result.total, voice),
+        text=map_texts(areas, voice),
         branchvalues="total",
         level=level if level in {area.id for area in areas} else "model",
-        maxdepth=3,
+        maxdepth=4,
         sort=False,
         marker={
-            # Numbers and a stepped scale: five colours are checked instead of one an area.
-            "colors": np.array([place[area.group] for area in areas]),
-            "cmin": 0,
-            "cmax": most,
-            "colorscale": [[k / most, colour] for k, colour in enumerate(colours.values())],
-            "line": {"color": theme["bg"], "width": 1.5},
-            "pad": {"t": 22, "l": 3, "r": 3, "b": 3},
+            "colors": fill,
+            "line": {"color": theme["bg"], "width": 1},
             "pattern": {
                 "shape": ["/" if area.tied else "" for area in areas],
-                "fgcolor": mix(theme["neg"], theme["bg"], 0.45),
                 "fillmode": "overlay",
-                "size": 9,
-                "solidity": 0.25,
+                "fgcolor": mix(theme["neg"], theme["bg"], 0.3),
+                "size": 10,
+                "solidity": 0.12,
             },
         },
-        tiling={"packing": "squarify"},
-        textfont={"size": 13},
+        tiling={"orientation": "h"},
+        leaf={"opacity": 1},
+        textfont={"size": 13, "color": [ink[colour] for colour in fill]},
         texttemplate="<b>%{label}</b> %{text}",
-        hovertemplate="<b>%{label}</b> %{text}<extra></extra>",
+        hovertemplate="<b>%{label}</b> %{text}<br>%{percentRoot:.2%}<extra></extra>",
         pathbar={"thickness": 26, "textfont": {"size": 13, "color": theme["ink"]}},
     )
-    fig.update_layout(margin={"l": 2, "r": 2, "t": 84, "b": 4})
+    fig.layout.margin = {"l": 2, "r": 2, "t": 84, "b": 4}
+    fig.layout.uniformtext = {"minsize": 10, "mode": "hide"}
     return fig
 
 
@@ -192,34 +191,42 @@ def share_bar(
     One configuration is drawn as shares of its total; several on one axis of counts.
     """
     _, names, colours = voice.gettext, group_names(voice), group_colours(theme)
-    alone = len(results) == 1
-    fig = figure(theme, voice, _("Who has how many"), height=150 + 44 * len(results))
+    alone, bars = len(results) == 1, []
     for k, (group, name) in enumerate(names.items()):
         parts = [result.groups[k] for _name, result in results]
         assert all(part.name == group for part in parts)
-        fig.add_bar(
-            y=[label for label, _result in results],
-            x=[part.share if alone else part.total for part in parts],
-            orientation="h",
-            name=f"{name} · {share(voice, parts[0].share)}" if alone else name,
-            marker={"color": colours[group], "line": {"color": theme["bg"], "width": 1}},
-            customdata=[[voice.integer(p.total), share(voice, p.share)] for p in parts],
-            text=[share(voice, part.share) if part.share > 0.06 else "" for part in parts],
-            textposition="inside",
-            insidetextanchor="middle",
-            textfont={"color": text_on(colours[group]), "size": 13},
-            hovertemplate=f"<b>{name}</b><br>%{{customdata[0]}} · %{{customdata[1]}}<extra></extra>",
+        bars.append(
+            {
+                "type": "bar",
+                "y": [label for label, _result in results],
+                "x": [part.share if alone else part.total for part in parts],
+                "orientation": "h",
+                "name": f"{name} · {share(voice, parts[0].share)}" if alone else name,
+                "marker": {"color": colours[group], "line": {"color": theme["bg"], "width": 1}},
+                "customdata": [[voice.integer(p.total), share(voice, p.share)] for p in parts],
+                "text": [share(voice, p.share) if p.share > 0.06 else "" for p in parts],
+                "textposition": "inside",
+                "textangle": 0,
+                "insidetextanchor": "middle",
+                "textfont": {"color": text_on(colours[group]), "size": 13},
+                "hovertemplate": f"<b>{name}</b><br>%{{customdata[0]}} · %{{customdata[1]}}"
+                "<extra></extra>",
+            }
         )
-    fig.update_layout(
-        barmode="stack",
-        bargap=0.35,
-        showlegend=True,
-        legend={"orientation": "h", "y": -0.25, "x": 0, "traceorder": "normal",
-                "font": {"size": SMALL + 1}, "itemclick": False, "itemdoubleclick": False},
-        margin_b=44,
-    )  # fmt: skip
-    fig.update_xaxes(**axis(theme, rangemode="tozero", tickformat=".0%" if alone else "~s"))
-    if alone:
-        fig.update_xaxes(range=[0, 1])
-    fig.update_yaxes(**axis(theme, autorange="reversed", showticklabels=not alone))
+    fig = figure(theme, voice, _("Who has how many"), height=150 + 44 * len(results))
+    fig.add_traces(bars)
+    fig.layout.barmode, fig.layout.bargap, fig.layout.showlegend = "stack", 0.35, True
+    fig.layout.margin.b = 44
+    fig.layout.legend = {
+        "orientation": "h",
+        "x": 0,
+        "y": -0.25,
+        "traceorder": "normal",
+        "font": {"size": SMALL + 1},
+        "itemclick": False,
+        "itemdoubleclick": False,
+    }
+    span = {"range": [0, 1]} if alone else {"rangemode": "tozero"}
+    fig.layout.xaxis = axis(theme, tickformat="~s", visible=not alone, **span)
+    fig.layout.yaxis = axis(theme, autorange="reversed", showticklabels=not alone)
     return fig
