@@ -158,6 +158,16 @@ def test_a_long_text_keeps_its_first_128_tokens(tokenizer):
     assert [BOS_ID, *tokenizer.encode(kept)] == result.tokens.ids
 
 
+def test_a_short_context_keeps_what_the_model_reads(tokenizer):
+    config = ModelConfig(n_layer=1, d_model=8, n_head=2, n_ctx=20, vocab_size=8449)
+    loaded = LoadedModel(Andrea(config, seed=0).eval(), tokenizer, "", {})
+    text = "una casa e un albero " * 9
+    result = answer(TraceRequest(text), loaded)
+    assert len(result.labels) == 20
+    assert result.tokens.n_tokens_typed == len(tokenizer.encode(text)) > 19
+    assert [BOS_ID, *tokenizer.encode(text[: result.tokens.n_chars_used])] == result.tokens.ids
+
+
 @pytest.mark.parametrize("text", [" ", "\n\n", "🎉", "مرحبا", "\x07\x1b[0m", "<b>ciao</b>", "�"])
 def test_any_text_is_followed(tokenizer, text):
     result = answer(TraceRequest(text), small(tokenizer))

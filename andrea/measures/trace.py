@@ -29,7 +29,7 @@ NEXT = 40  # continuations that one can take at the end
 
 @dataclass(frozen=True)
 class Tokens:
-    """A text as the model reads it: BOS, then at most 128 tokens.
+    """A text as the model reads it: BOS, then at most 128 tokens, fewer in a shorter context.
 
     ``pieces`` BOS first; ``n_tokens_typed`` how many tokens the whole text has; ``n_chars_used``
     how many of its characters the kept tokens cover; ``folds`` what folding changed.
@@ -160,7 +160,7 @@ class Kept(dict[str, Tensor]):
 
 
 def tokenise(text: str, loaded: LoadedModel) -> Tokens:
-    """Return the tokens of ``text`` that are used: BOS and the first 128.
+    """Return the tokens of ``text`` that are used: BOS and the first 128, or what the model reads.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def tokenise(text: str, loaded: LoadedModel) -> Tokens:
     if not text:
         raise InputError("The text is empty: write a few words.")
     pieces = loaded.tokenizer.pieces(text)
-    kept = tuple(pieces[: MAX_TOKENS + 1])
+    kept = tuple(pieces[: min(MAX_TOKENS + 1, loaded.model.config.n_ctx)])
     return Tokens(kept, len(pieces) - 1, kept[-1].end, tuple(changes(text)))
 
 
