@@ -78,7 +78,8 @@ class LabSettings:
         return tuple(arm for arm in self.arms if arm != TRAINED_ARM)
 
 
-# "theorem" is measured at SWEEP_DEPTHS; its n_layer is the deepest of them.
+# Real text is read in the language of the page. "theorem" is measured at SWEEP_DEPTHS; its n_layer
+# is the deepest of them.
 GUIDES: dict[str, LabSettings] = {
     "twelve": LabSettings(("pre", "post", "pre-cut", "plain")),
     "hundred": LabSettings(("pre", "post", "none", "pre-cut", "plain"), n_layer=100, n_seeds=1),
@@ -88,14 +89,29 @@ GUIDES: dict[str, LabSettings] = {
     "full": LabSettings(
         ("pre", "post", "pre-cut", "plain"), init="gpt2", d_model=768, n_seeds=1, tokens="en"
     ),
-    "trained": LabSettings(("pre", TRAINED_ARM), init="gpt2", d_model=192, tokens="it"),
+    "trained": LabSettings(("pre", TRAINED_ARM), init="gpt2", d_model=192, tokens="en"),
 }
 DEFAULT_GUIDE = "twelve"
 SWEEP_GUIDE = "theorem"
 
 
+def arm_of(request: GradientsRequest) -> str:
+    """Return the name of the arm that a request measures."""
+    if request.trained:
+        return TRAINED_ARM
+    return next(
+        arm for arm, switches in ARMS.items() if switches == (request.norm, request.residual)
+    )
+
+
 def guide_requests(name: str) -> list[GradientsRequest]:
-    """Return everything that a guide shows, as requests."""
+    """Return everything that a guide shows, as requests; where it shows text, in each language."""
     settings = GUIDES[name]
     depths = SWEEP_DEPTHS if name == SWEEP_GUIDE else (settings.n_layer,)
-    return [settings.at_depth(depth).request(arm) for depth in depths for arm in settings.arms]
+    sources: tuple[TokenSource, ...] = ("it", "en")
+    return [
+        replace(settings, n_layer=depth, tokens=tokens).request(arm)
+        for tokens in (("random",) if settings.tokens == "random" else sources)
+        for depth in depths
+        for arm in settings.arms
+    ]

@@ -20,11 +20,15 @@ import streamlit as st
 from andrea import device, engine, sources
 from andrea.config import ModelConfig
 from andrea.errors import InputError
+from andrea.measures.gradients import GradientsResult
+from andrea.measures.parameters import ParametersResult
 from andrea.measures.trace import AttentionResult, LensMapResult, Tokens, TraceResult, tokenise
 from andrea.requests import (
     AttentionRequest,
+    GradientsRequest,
     LensMapRequest,
     ModelRequest,
+    ParametersRequest,
     Request,
     TraceRequest,
 )
@@ -32,6 +36,7 @@ from andrea.sources import LoadedModel
 from app import state
 
 RESULTS = 64  # kept at most, an hour at most: a trace of the largest model takes some megabytes
+ARMS = 1024  # of the laboratory, one seed each: some tens of kilobytes
 SECONDS = 3600
 
 log = logging.getLogger(__name__)
@@ -164,6 +169,40 @@ def answer(request: Request) -> TraceResult | AttentionResult | LensMapResult:
 def _answer(request: Request) -> Any:
     state.still_wanted()
     return engine.run(request, loaded)
+
+
+def gradients(request: GradientsRequest) -> GradientsResult:
+    """Answer one arm and seed of the laboratory, from the cache if somebody has asked before.
+
+    Raises
+    ------
+    InputError
+        If the request is impossible or too large for this host.
+    """
+    return _gradients(request)
+
+
+@st.cache_resource(max_entries=ARMS, ttl=SECONDS, show_spinner=False)
+def _gradients(request: GradientsRequest) -> GradientsResult:
+    state.still_wanted()
+    return engine.run(request, check=state.still_wanted)
+
+
+def parameters(request: ParametersRequest) -> ParametersResult:
+    """Count the parameters of a configuration, from the cache if somebody has asked before.
+
+    Raises
+    ------
+    InputError
+        If the configuration is impossible.
+    """
+    return _parameters(request)
+
+
+@st.cache_resource(max_entries=ARMS, ttl=SECONDS, show_spinner=False)
+def _parameters(request: ParametersRequest) -> ParametersResult:
+    state.still_wanted()
+    return engine.run(request)
 
 
 def tokens(text: str, request: ModelRequest) -> Tokens:

@@ -80,6 +80,11 @@ def reading(text: str) -> None:
     st.html(f'<p class="a-reading">{escape(text)}</p>')
 
 
+def readings(sentences: Sequence[str]) -> None:
+    """Show several readings of one figure, one under the other (plain text)."""
+    st.html("".join(f'<p class="a-reading">{escape(sentence)}</p>' for sentence in sentences))
+
+
 def notice(text: str) -> None:
     """Show one line on something that the visitor should know (plain text)."""
     st.html(f'<p class="a-notice" role="status">{escape(text)}</p>')

@@ -18,6 +18,13 @@ NAMES: dict[str, str] = {
     "depth": N_("blocks"),
     "pos": N_("token"),
     "at": N_("station"),
+    "guide": N_("guided setting"),
+    "init": N_("initialisation"),
+    "layers": N_("blocks"),
+    "width": N_("width"),
+    "seeds": N_("seeds"),
+    "words": N_("real text"),
+    "kind": N_("weights"),
 }
 
 

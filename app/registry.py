@@ -58,4 +58,21 @@ PAGES: tuple[PageEntry, ...] = (
         ),
         BLOCK,
     ),
+    PageEntry(
+        "pages/gradients.py",
+        "gradients",
+        N_("Residuals and gradients"),
+        N_(
+            "Why skip connections and pre-norm won: real backward passes through stacks of up to "
+            "192 blocks, with and without."
+        ),
+        BLOCK,
+    ),
+    PageEntry(
+        "pages/parameters.py",
+        "parameters",
+        N_("Parameters"),
+        N_("Where 92 million numbers sit, and why the name says 120."),
+        MODEL,
+    ),
 )

@@ -21,7 +21,7 @@ from app.notices import NAMES, sentence
 T = TypeVar("T")
 
 MAX_CHARS = 2000  # of a visitor's text, in memory and in the address
-_PLACES = ("text", "pos", "at")
+_PLACES = ("text", "pos", "at", "guide", "layers")
 _STATION = re.compile(
     r"embed|ln_final|logits|[1-9]\d{0,2}\."
     r"(ln1|qkv|pattern|attn_out|resid_mid|ln2|mlp_pre|mlp_post|mlp_out|resid_post)"

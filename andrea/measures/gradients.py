@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -234,7 +235,38 @@ def gradients(request: GradientsRequest, check: Check = nothing) -> GradientsRes
     )
 
 
-def stacked(arrays: list[Doubles]) -> Doubles:
+def joined(results: Sequence[GradientsResult]) -> GradientsResult:
+    """Join results of one arm, a seed each, into the result of all these seeds."""
+    first, hashes = results[0], [h for r in results for h in r.weights_sha256]
+    seeds = tuple(seed for r in results for seed in r.request.seeds)
+    return replace(
+        first,
+        request=replace(first.request, seeds=seeds),
+        stream_grad_norms=stacked([row for r in results for row in r.stream_grad_norms]),
+        weight_grad_norms={
+            kind: stacked([row for r in results for row in r.weight_grad_norms[kind]])
+            for kind in first.weight_grad_norms
+        },
+        token_cosine=stacked([row for r in results for row in r.token_cosine]),
+        stream_norms=stacked([row for r in results for row in r.stream_norms]),
+        loss=stacked([row for r in results for row in r.loss]),
+        weights_sha256=tuple(hashes),
+        provenance=replace(
+            first.provenance,
+            weights_sha256=one_hash(hashes),
+            seconds=sum(r.provenance.seconds for r in results),
+        ),
+    )
+
+
+def one_hash(hashes: Sequence[str]) -> str:
+    """Return the hash of one seed's weights, or the hash of several seeds' hashes."""
+    if len(set(hashes)) == 1:
+        return hashes[0]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def stacked(arrays: Sequence[Doubles]) -> Doubles:
     """Stack along a new first axis, read-only."""
     array = np.stack(arrays)
     array.setflags(write=False)
@@ -244,8 +276,7 @@ def stacked(arrays: list[Doubles]) -> Doubles:
 def provenance_of(
     request: GradientsRequest, config: ModelConfig, hashes: list[str], started: float
 ) -> Provenance:
-    """Return where the numbers come from; several seeds' hashes are hashed together."""
-    joined = hashlib.sha256("".join(hashes).encode()).hexdigest()
+    """Return where the numbers come from."""
     return Provenance(
         model=name_of(request, config),
         trained=request.trained,
@@ -253,7 +284,7 @@ def provenance_of(
         config=config.as_dict(),
         n_parameters=sources.n_parameters(config),
         seed=request.seeds[0],
-        weights_sha256=hashes[0] if len(set(hashes)) == 1 else joined,
+        weights_sha256=one_hash(hashes),
         device=device.device().type,
         device_name=device.name(),
         threads=device.threads(),
