@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,9 +20,10 @@ from safetensors.torch import load_file
 from andrea import __main__ as terminal
 from andrea import corpus
 from andrea.config import ModelConfig
+from andrea.data import passages
 from andrea.model import Andrea
 from andrea.tokenizer import TextTokenizer, train_tokenizer
-from andrea.train import Recipe
+from andrea.train import Recipe, held_out_share, summary, vocabulary_for
 from andrea.trainer import Trainer
 
 ROOT = Path(__file__).parents[1]
@@ -304,6 +307,47 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path, text, capsys, monkeypatch):
     assert "continuing at step 3" in capsys.readouterr().err
 
 
+def test_a_short_text_gets_a_small_vocabulary_and_a_window_of_held_out_text(tmp_path, capsys):
+    out, path = tmp_path / "out", tmp_path / "poem.txt"
+    path.write_text("\n\n\n".join(passages("it")), encoding="utf-8")
+    size = len(path.read_text(encoding="utf-8"))
+    shape = ["--n-layer", "1", "--d-model", "16", "--n-head", "2", "--context", "150"]
+    assert train("--text", path, "--out", out, *shape, "--steps", 3, "--warmup", 1) == 0
+    printed = capsys.readouterr()
+    assert f"vocabulary {size // 80:,}" in printed.err
+    assert "on the site: ANDREA_WEIGHTS=" in printed.err
+    made = json.loads(printed.out)
+    assert made["valid_loss"]["poem"] < math.log(size // 80)
+    assert made["device_name"] and made["threads"] == 1
+
+    # The site and the terminal read it: the folder is all that they need.
+    command = [sys.executable, "-m", "andrea", "trace", "una parola " * 99, "--json"]
+    env = {**os.environ, "ANDREA_WEIGHTS": str(out)}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["labels"]) == 129
+
+    # What the folder's tokenizer cannot be is said, not ignored.
+    other = refused(capsys, "--text", path, "--out", out, *shape, "--vocab-size", 300)
+    assert "--vocab-size is 300" in other and "another --out" in other
+
+
+def test_how_much_is_held_out():
+    assert held_out_share("x" * 10_000_000, 256) == 0.02
+    assert held_out_share("x" * 40_000, 256) == 8 * 257 / 40_000
+    assert held_out_share("x" * 1000, 256) == 0.2
+    assert vocabulary_for(["x" * 10_000_000]) == 8449
+    assert vocabulary_for(["x" * 40_000, "y" * 40_000]) == 1000
+    assert vocabulary_for(["x" * 1000]) == 320
+
+
+def test_a_text_that_will_be_known_by_heart_is_announced(start):
+    assert "by heart" not in summary(start("run", replace(RECIPE, steps=10)))
+    lines = summary(start("run", replace(RECIPE, steps=100_000)))
+    steps = int(re.search(r"--steps (\d+)", lines).group(1))
+    assert "by heart" not in summary(start("run", replace(RECIPE, steps=steps - 5)))
+
+
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """Run a command that must be refused and return its one line."""
     capsys.readouterr()
@@ -323,13 +367,18 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, text, capsys):
 
     empty, short = tmp_path / "empty.txt", tmp_path / "short.txt"
     empty.write_text("")
-    short.write_text(story("en", 40))
+    short.write_text(story("en", 8))
     assert "missing.txt: cannot be read" in complaint(text=tmp_path / "missing.txt")
     assert "empty.txt: is empty" in complaint(text=empty)
     assert not out.exists()  # nothing is made before the text is known to be one
     assert "text gives only" in complaint("--vocab-size", 8449)
     assert "short (held-out part): gives" in complaint(text=short)
     assert "n_head is 5" in complaint("--n-head", 5)
+    twin = tmp_path / "twin" / "story.md"
+    twin.parent.mkdir(exist_ok=True)
+    twin.write_text(story("en"))
+    twins = refused(capsys, "--text", text, twin, "--out", out, *SHAPE, *BRIEF)
+    assert "two --text files are called story" in twins
     assert "one file for each --text" in complaint("--valid", text, text)
     assert "absent.json" in complaint("--tokenizer", tmp_path / "absent.json")
     assert "absent.tsv" in complaint("--sources", tmp_path / "absent.tsv")

@@ -36,7 +36,7 @@ def recipe_table(evaluation: Document) -> str:
     seen, held = made.get("tokens"), sum(evaluation["train_tokens"].values())
     hours = f"{made['seconds'] / 3600:.1f}" if "seconds" in made else "not recorded"
     rows = [
-        ["hardware", evaluation["hardware"] or made.get("device", "not recorded")],
+        ["hardware", evaluation["hardware"] or made.get("device_name", "not recorded")],
         ["hours", hours],
         ["tokens seen", f"{seen:,} ({seen / held:.1f} x the text)" if seen else "not recorded"],
         ["steps", f"{made['step']:,}" if "step" in made else "not recorded"],
