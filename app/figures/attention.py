@@ -166,11 +166,10 @@ def all_heads(
     base = figure(
         theme,
         voice,
-        _("Block {block}: all heads (hatched: the future)").format(
-            block=voice.integer(result.layer + 1)
-        ),
+        _("Block {block}: all heads").format(block=voice.integer(result.layer + 1)),
         height=80 + n_rows * (190 if columns == 3 else 160),
-        subtitle=formula(result.d_head, voice),
+        subtitle=f"softmax(<i>q</i> · <i>k</i> / √{voice.integer(result.d_head)}) · "
+        + _("hatched: the future"),
     )
     fig = make_subplots(
         rows=n_rows,

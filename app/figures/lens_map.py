@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from andrea.measures.trace import LensMapResult
 
 WRITTEN = 16  # tokens up to which the guesses are written into their cells
+MOST_CELLS = 3500  # a browser draws so many quickly; above it, whole blocks are left out
 COLUMNS = 17  # token labels along the axis at most: what a phone has room for
 
 
-def row_height(n_rows: int) -> int:
-    """Return the height in pixels of a map's row: thinner where there are many."""
-    return 28 if n_rows <= 26 else 15
+def layers_shown(n_layers: int, n_tokens: int) -> list[int]:
+    """Return the rows' layers, 0 (embedding) to the last: all, or evenly thinned ones."""
+    step = math.ceil(n_layers * n_tokens / MOST_CELLS)
+    return [0, *reversed(range(n_layers - 1, 0, -step))]
 
 
 def lens_map(
@@ -43,7 +46,8 @@ def lens_map(
     """Draw the lens' first guess after the embedding and each block, at every token.
 
     Each cell is a bar, for bars answer a click at any width and heatmaps do not. A clicked cell
-    carries ``customdata = [layer, position]``: layer 0 is the embedding, l is after block l.
+    carries ``customdata = [layer, position]``: layer 0 is the embedding, l is after block l. A map
+    of many tokens in a deep model shows every n-th block, and says so.
 
     Parameters
     ----------
@@ -55,35 +59,40 @@ def lens_map(
         (layer, position) to outline.
     """
     _ = voice.gettext
-    n_rows, n_tokens = result.probs.shape
+    n_layers, n_tokens = result.probs.shape
+    rows = layers_shown(n_layers, n_tokens)
+    hint = _("stronger colour: likelier; click a cell to go there")
+    if len(rows) < n_layers:
+        hint = _("every {n} blocks; click a cell to go there").format(n=rows[-1] - rows[-2])
     fig = figure(
         theme,
         voice,
         _("First guess at each token and depth"),
-        height=170 + n_rows * row_height(n_rows),
-        subtitle=_("darker is likelier; click a cell to go there"),
+        height=170 + len(rows) * (28 if len(rows) <= 26 else 15),
+        subtitle=hint,
     )
-    layers, positions = np.divmod(np.arange(n_rows * n_tokens), n_tokens)
-    # Colours and texts repeat: a map of 97 x 129 cells must not take seconds.
+    levels, positions = np.divmod(np.arange(len(rows) * n_tokens), n_tokens)
+    # Colours and texts repeat: a large map must not take seconds.
     paint, ink = cache(lambda p: shade(theme, p)), cache(text_on)
-    colours = [paint(round(float(p), 3)) for p in result.probs.ravel()]
+    colours = [paint(round(float(p), 3)) for p in result.probs[rows].ravel()]
     written = n_tokens <= WRITTEN
     fig.add_bar(
         x=positions,
         y=np.ones(len(positions)),
-        base=layers - 0.5,
+        base=levels - 0.5,
         width=1,
         marker={
             "color": colours,
             "line": {"width": 0.5 if n_tokens <= 40 else 0, "color": theme["bg"]},
         },
-        text=[token(g, 10) for row in result.labels for g in row] if written else None,
+        text=[token(g, 10) for r in rows for g in result.labels[r]] if written else None,
         textposition="inside" if written else "none",
         insidetextanchor="middle",
         textangle=0,
         insidetextfont={"color": [ink(c) for c in colours] if written else None, "size": 13},
-        customdata=np.stack([layers, positions], 1).tolist(),  # an array arrives as {"0": …}
-        hovertext=hover_texts(result, voice),
+        # As lists: from an array, a click would bring back {"0": layer, "1": position}.
+        customdata=np.stack([np.array(rows)[levels], positions], 1).tolist(),
+        hovertext=hover_texts(result, voice, rows),
         hovertemplate="%{hovertext}<extra></extra>",
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
@@ -92,28 +101,29 @@ def lens_map(
     fig.update_layout(
         clickmode="event+select", bargap=0, uniformtext={"minsize": SMALL, "mode": "hide"}
     )
-    if place is not None:
-        outline(fig, place, theme)
+    if place is not None and place[0] in rows:
+        outline(fig, (rows.index(place[0]), place[1]), theme)
     names = [token(label, 12) for label in result.token_labels]
     vals, texts = ticks(names, COLUMNS)
     fig.update_xaxes(
         **axis(theme, range=[-0.5, n_tokens - 0.5], autotickangles=[0, -60, -90]),
     )
     fig.update_xaxes(tickvals=vals, ticktext=texts, title=titled(_("after reading"), theme))
-    rows, row_names = ticks([_("emb.")] + [voice.integer(i) for i in range(1, n_rows)], 26)
-    fig.update_yaxes(**axis(theme, range=[-0.5, n_rows - 0.5]))
-    fig.update_yaxes(tickvals=rows, ticktext=row_names, title=titled(_("after block"), theme))
+    names = [voice.integer(layer) if layer else _("emb.") for layer in rows]
+    vals, texts = ticks(names, 26)
+    fig.update_yaxes(**axis(theme, range=[-0.5, len(rows) - 0.5]))
+    fig.update_yaxes(tickvals=vals, ticktext=texts, title=titled(_("after block"), theme))
     return fig
 
 
-def hover_texts(result: LensMapResult, voice: Voice) -> list[str]:
+def hover_texts(result: LensMapResult, voice: Voice, rows: list[int]) -> list[str]:
     """Return, cell by cell, the guess, its probability and the rank of the final answer."""
     _ = voice.gettext
     readers = [token(label) for label in result.token_labels]
     write, whole, name = cache(lambda p: share(voice, p)), cache(voice.integer), cache(token)
     cell = _("{reader}, {depth}<br>{guess} · {share}<br>rank of the final answer: {rank}")
     texts = []
-    for layer, guesses in enumerate(result.labels):
+    for layer in rows:
         depth = _("block {block}").format(block=whole(layer)) if layer else _("embedding")
         texts += [
             cell.format(
@@ -125,7 +135,7 @@ def hover_texts(result: LensMapResult, voice: Voice) -> list[str]:
             )
             for reader, guess, p, rank in zip(
                 readers,
-                guesses,
+                result.labels[layer],
                 result.probs[layer].tolist(),
                 result.final_rank[layer].tolist(),
                 strict=True,
@@ -135,13 +145,13 @@ def hover_texts(result: LensMapResult, voice: Voice) -> list[str]:
 
 
 def outline(fig: go.Figure, place: tuple[int, int], theme: Theme) -> None:
-    """Outline the cell in hand."""
-    layer, position = place
+    """Outline the cell at (row, position)."""
+    row, position = place
     fig.add_shape(
         type="rect",
         x0=position - 0.5,
         x1=position + 0.5,
-        y0=layer - 0.5,
-        y1=layer + 0.5,
+        y0=row - 0.5,
+        y1=row + 0.5,
         line={"color": theme["ink"], "width": 2.5},
     )

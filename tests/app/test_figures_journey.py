@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import re
 import subprocess
@@ -153,6 +154,7 @@ def test_all_heads_are_drawn_and_masked():
     fig = attention_matrix(result, LIGHT, voice(), head=None, row=1)
     heatmaps = traces(fig, "heatmap")
     assert len(heatmaps) == 12 == len(traces(fig, "scatter"))
+    assert "√32" in fig.layout.title.text and "hatched: the future" in fig.layout.title.text
     lower = np.tri(len(result.labels), dtype=bool)
     for head, heatmap in enumerate(heatmaps):
         np.testing.assert_array_equal(np.asarray(heatmap.z)[lower], result.pattern[head][lower])
@@ -179,6 +181,24 @@ def test_a_cell_of_the_map_knows_its_place_and_shade():
     shape = fig.layout.shapes[0]
     assert (shape.x0, shape.y0) == (1.5, 0.5)
     assert fig.layout.clickmode == "event+select"
+
+
+def test_a_map_too_large_for_a_browser_leaves_blocks_out_and_says_so():
+    small = mapped("<b> a")
+    n = len(small.token_labels)
+    deep = dataclasses.replace(
+        small,
+        probs=np.resize(small.probs, (2001, n)),
+        labels=tuple(small.labels[i % 3] for i in range(2001)),
+        final_rank=np.resize(small.final_rank, (2001, n)),
+    )
+    fig = lens_map(deep, LIGHT, voice(), place=(2000, 1))
+    layers = [layer for layer, _ in fig.data[0].customdata][::n]
+    assert layers[0] == 0 and layers[-1] == 2000 and len(layers) * n < 4000
+    steps = set(np.diff(layers[1:]))
+    assert len(steps) == 1 and f"every {steps.pop()} blocks" in fig.layout.title.text
+    assert fig.layout.shapes[0].y1 == len(layers) - 0.5
+    assert all(fig.data[0].base[::n] == np.arange(len(layers)) - 0.5)
 
 
 def test_next_tokens_are_the_models_probabilities():
