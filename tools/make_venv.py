@@ -50,19 +50,25 @@ def python_of(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+def is_whole(folder: Path) -> bool:
+    """Whether an environment is there and has pip: a making that was cut short leaves none."""
+    python = python_of(folder)
+    return python.exists() and subprocess.call([str(python), "-c", "import pip"]) == 0
+
+
 def make(folder: Path) -> bool:
     """Make the environment unless it is there; return whether it is there now."""
-    if python_of(folder).exists():
+    if is_whole(folder):
         return True
     if importlib.util.find_spec("ensurepip") is None:
         if not (may_install() and apt_install("python3-venv")):
             print(NO_VENV.format(python=sys.executable), file=sys.stderr)
             return False
         # The parts have just arrived; a new process sees them.
-        return subprocess.call([sys.executable, "-m", "venv", str(folder)]) == 0
+        return subprocess.call([sys.executable, "-m", "venv", "--clear", str(folder)]) == 0
     print(f"Making {folder} with Python {sys.version.split()[0]}", flush=True)
-    venv.create(folder, with_pip=True, symlinks=True)
-    return True
+    venv.create(folder, with_pip=True, symlinks=True, clear=folder.exists())
+    return is_whole(folder)
 
 
 def main() -> int:
