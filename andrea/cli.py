@@ -16,7 +16,7 @@ import torch
 from andrea import cli_evaluate, cli_gradients, cli_sample, device, engine, sources
 from andrea.cli_parameters import add_parameters, run_parameters
 from andrea.config import PRESETS
-from andrea.measures.trace import AttentionResult, LensMapResult
+from andrea.measures.overview import AttentionResult, LensMapResult
 from andrea.requests import (
     TRAINED,
     AttentionRequest,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import overload
 
 from andrea import device, sources
-from andrea.measures import gradients, parameters, trace
+from andrea.measures import gradients, overview, parameters, trace
 from andrea.measures.backward import Check, nothing
 from andrea.requests import (
     AttentionRequest,
@@ -23,8 +23,8 @@ from andrea.sources import LoadedModel
 Load = Callable[[ModelRequest], LoadedModel]
 Result = (
     trace.TraceResult
-    | trace.AttentionResult
-    | trace.LensMapResult
+    | overview.AttentionResult
+    | overview.LensMapResult
     | parameters.ParametersResult
     | gradients.GradientsResult
 )
@@ -45,9 +45,9 @@ def turn(check: Check) -> Iterator[None]:
 @overload
 def run(request: TraceRequest, load: Load = ...) -> trace.TraceResult: ...
 @overload
-def run(request: AttentionRequest, load: Load = ...) -> trace.AttentionResult: ...
+def run(request: AttentionRequest, load: Load = ...) -> overview.AttentionResult: ...
 @overload
-def run(request: LensMapRequest, load: Load = ...) -> trace.LensMapResult: ...
+def run(request: LensMapRequest, load: Load = ...) -> overview.LensMapResult: ...
 @overload
 def run(request: ParametersRequest, load: Load = ...) -> parameters.ParametersResult: ...
 @overload
@@ -85,5 +85,5 @@ def run(
         if isinstance(request, TraceRequest):
             return trace.trace(request, loaded)
         if isinstance(request, AttentionRequest):
-            return trace.attention(request, loaded)
-        return trace.lens_map(request, loaded)
+            return overview.attention(request, loaded)
+        return overview.lens_map(request, loaded)

@@ -21,8 +21,9 @@ from andrea import device, engine, sources
 from andrea.config import ModelConfig
 from andrea.errors import InputError
 from andrea.measures.gradients import GradientsResult
+from andrea.measures.overview import AttentionResult, LensMapResult
 from andrea.measures.parameters import ParametersResult
-from andrea.measures.trace import AttentionResult, LensMapResult, Tokens, TraceResult, tokenise
+from andrea.measures.trace import Tokens, TraceResult, tokenise
 from andrea.requests import (
     AttentionRequest,
     GradientsRequest,

@@ -16,7 +16,8 @@ from andrea.requests import AttentionRequest, LensMapRequest, ModelRequest, Requ
 from app.i18n import _, current
 
 if TYPE_CHECKING:
-    from andrea.measures.trace import AttentionResult, TraceResult
+    from andrea.measures.overview import AttentionResult
+    from andrea.measures.trace import TraceResult
     from andrea.results import Provenance
 
 HEADER = "name,i,j,label,value"

@@ -15,7 +15,8 @@ from app.figures.norms import Norms, norms_of
 from app.i18n import _, integer, ngettext, number
 
 if TYPE_CHECKING:
-    from andrea.measures.trace import AttentionResult, TraceResult
+    from andrea.measures.overview import AttentionResult
+    from andrea.measures.trace import TraceResult
     from andrea.results import Provenance
 
 

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from app.figures.base import SMALL, Theme, Voice, axis, figure, ramp, share, ticks, titled, token
 
 if TYPE_CHECKING:
-    from andrea.measures.trace import AttentionResult
+    from andrea.measures.overview import AttentionResult
 
 LABELS = (17, 34)  # token labels at most, along x and down y: what a phone has room for
 COLUMNS = 4  # small multiples side by side

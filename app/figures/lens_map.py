@@ -24,7 +24,7 @@ from app.figures.base import (
 )
 
 if TYPE_CHECKING:
-    from andrea.measures.trace import LensMapResult
+    from andrea.measures.overview import LensMapResult
 
 WRITTEN = 16  # tokens up to which the guesses are written into their cells
 MOST_CELLS = 3500  # a browser draws so many quickly; above it, whole blocks are left out
