@@ -37,7 +37,7 @@ class Download:
 
 def frame() -> None:
     """Write the page's style sheet, the document's language and the wordmark."""
-    st.html(theme.css())
+    st.html(theme.css(_sorry()))
     lang = i18n.current()  # one of a closed list: no visitor's text goes into the script
     with st.container(key="quiet"):
         st.html(
@@ -102,13 +102,16 @@ def refuse(error: InputError) -> NoReturn:
     st.stop()
 
 
-def apologise() -> None:
-    """Say that something went wrong on our side; the server's log has the rest."""
-    text = _(
+def _sorry() -> str:
+    return _(
         "Something went wrong on this page, and it is not your doing. Reload the page; if it "
         "happens again, tell whoever runs this site: the server has kept a record."
     )
-    st.html(f'<p class="a-notice refusal" role="alert">{escape(text)}</p>')
+
+
+def apologise() -> None:
+    """Say that something went wrong on our side; the server's log has the rest."""
+    st.html(f'<p class="a-notice refusal" role="alert">{escape(_sorry())}</p>')
 
 
 def predict(key: str, question: str, options: Sequence[str]) -> str | None:

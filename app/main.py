@@ -1,6 +1,6 @@
-"""The frame around every page: language, theme, menu, and one polite sentence if all else fails.
+"""The entry: ``streamlit run app/main.py`` works from any folder.
 
-``streamlit run app/main.py`` works from any folder; ``python -m app`` warms up before serving.
+``python -m app`` warms up before it serves. Everything else is in ``app/frame.py``.
 """
 
 from __future__ import annotations
@@ -15,35 +15,22 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:  # `streamlit run` puts only app/ on the path
     sys.path.insert(0, str(ROOT))
 
-from andrea.errors import InputError  # noqa: E402
-from app import compute, layout, registry, state  # noqa: E402
-from app.i18n import _  # noqa: E402
-
-log = logging.getLogger("app")
+# For the case that not even the catalogues can be read.
+SORRY = (
+    "Il sito non riesce a partire: avvisa chi lo gestisce, i dettagli sono nel registro del "
+    "server.  \nThe site cannot start: tell whoever runs it; the details are in the server's log."
+)
 
 
 def main() -> None:
-    """Draw the frame and run the page."""
-    st.set_page_config(layout="wide", initial_sidebar_state="auto")
-    state.begin()
-    state.language_switch("Lingua / Language")
-    layout.frame()
-    menu: dict[str, list] = {}
-    for entry in registry.PAGES:
-        menu.setdefault(_(entry.group), []).append(entry.page())
-    page = st.navigation(menu, position="top")
-    notices = st.container(key="notices")
+    """Draw the site; whatever goes wrong, nobody meets a stack trace."""
     try:
-        compute.warm_up()
-        page.run()
-    except InputError as error:
-        layout.show_refusal(error)
+        from app import frame
+
+        frame.draw()
     except Exception:  # not BaseException: that is how Streamlit stops and reruns
-        log.exception("page %s", page.url_path)
-        layout.apologise()
-    with notices:
-        for sentence in state.notices():
-            layout.notice(sentence)
+        logging.getLogger("app").exception("the frame")
+        st.warning(SORRY)
 
 
 main()

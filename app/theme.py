@@ -128,6 +128,8 @@ margin:0!important;padding:0!important}
 [class*="st-key-card"] a:hover p{text-decoration:underline;text-underline-offset:3px}
 [class*="st-key-card"] .a-help{color:var(--a-mute);margin:0;line-height:1.5}
 .st-key-quiet{display:none}
+[data-testid="stException"]>*{display:none}
+[data-testid="stException"]::before{content:var(--a-sorry)}
 @media(max-width:640px){[data-testid="stMainBlockContainer"]{padding:4.5rem 16px 3rem}
 h1{font-size:1.7rem!important}.a-lead{font-size:1.04rem}
 .a-steps li{padding-left:36px;font-size:1.02rem}}
@@ -135,7 +137,12 @@ h1{font-size:1.7rem!important}.a-lead{font-size:1.04rem}
 """
 
 
-def css() -> str:
-    """Return the page's style sheet for the current theme."""
+def css(sorry: str = "") -> str:
+    """Return the page's style sheet for the current theme.
+
+    ``sorry`` (of the catalogue, never a visitor's text) stands where Streamlit would show an error
+    of a fragment or a callback: in English, with links to other sites.
+    """
+    said = sorry.replace("\\", "").replace('"', "\u201d").replace("<", "")
     variables = ";".join(f"--a-{name}:{colour}" for name, colour in current().items())
-    return f"<style>:root{{{variables}}}{CSS}</style>"
+    return f'<style>:root{{{variables};--a-sorry:"{said}"}}{CSS}</style>'

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from andrea.errors import InputError
-from app import compute, registry
+from app import compute, frame, registry
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,3 +83,15 @@ def test_a_language_that_the_site_does_not_speak_is_named():
     at = opened(lang="xx")
     notices = [e.proto.body for e in at.get("html") if 'role="status"' in e.proto.body]
     assert len(notices) == 1 and "lang = “xx”" in notices[0]
+
+
+def test_a_frame_that_cannot_be_drawn_says_so_in_both_languages(monkeypatch, caplog):
+    def broken():
+        raise RuntimeError("the secret place /etc/x")
+
+    monkeypatch.setattr(frame, "draw", broken)
+    at = opened()
+    assert not at.exception
+    assert "Il sito non riesce a partire" in at.warning[0].value
+    assert "The site cannot start" in at.warning[0].value and "secret" not in at.warning[0].value
+    assert "the secret place" in caplog.text
