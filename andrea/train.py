@@ -19,11 +19,10 @@ import torch
 
 from andrea import corpus, device, sources
 from andrea.config import ModelConfig
-from andrea.tokenizer import VOCAB_SIZE, TextTokenizer, train_tokenizer
+from andrea.tokenizer import FIRST_MERGE_ID, VOCAB_SIZE, TextTokenizer, train_tokenizer
 from andrea.trainer import Recipe, Trainer
 
 CHARACTERS_AN_ENTRY = 80  # about 25 occurrences of each token: fewer, and it is not learned
-SMALLEST_VOCABULARY = 320
 HELD_OUT = (0.02, 0.2)  # the share of a text that is held out: of a long one, of a short one
 LEARNED_BY_HEART = 40  # readings of the same text after which it is known by heart
 
@@ -126,8 +125,7 @@ def held_out_share(text: str, context: int) -> float:
 
 def vocabulary_for(texts: list[str]) -> int:
     """Return how many entries the texts can teach: 8449, fewer where they are short."""
-    fitting = sum(map(len, texts)) // CHARACTERS_AN_ENTRY
-    return max(SMALLEST_VOCABULARY, min(VOCAB_SIZE, fitting))
+    return min(VOCAB_SIZE, FIRST_MERGE_ID + sum(map(len, texts)) // CHARACTERS_AN_ENTRY)
 
 
 def get_tokenizer(args: argparse.Namespace, texts: list[str]) -> TextTokenizer:

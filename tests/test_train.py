@@ -314,10 +314,10 @@ def test_a_short_text_gets_a_small_vocabulary_and_a_window_of_held_out_text(tmp_
     shape = ["--n-layer", "1", "--d-model", "16", "--n-head", "2", "--context", "150"]
     assert train("--text", path, "--out", out, *shape, "--steps", 3, "--warmup", 1) == 0
     printed = capsys.readouterr()
-    assert f"vocabulary {size // 80:,}" in printed.err
+    assert f"vocabulary {257 + size // 80:,}" in printed.err
     assert "on the site: ANDREA_WEIGHTS=" in printed.err
     made = json.loads(printed.out)
-    assert made["valid_loss"]["poem"] < math.log(size // 80)
+    assert made["valid_loss"]["poem"] < math.log(257 + size // 80)
     assert made["device_name"] and made["threads"] == 1
 
     # The site and the terminal read it: the folder is all that they need.
@@ -337,8 +337,8 @@ def test_how_much_is_held_out():
     assert held_out_share("x" * 40_000, 256) == 8 * 257 / 40_000
     assert held_out_share("x" * 1000, 256) == 0.2
     assert vocabulary_for(["x" * 10_000_000]) == 8449
-    assert vocabulary_for(["x" * 40_000, "y" * 40_000]) == 1000
-    assert vocabulary_for(["x" * 1000]) == 320
+    assert vocabulary_for(["x" * 40_000, "y" * 40_000]) == 1257
+    assert vocabulary_for(["x" * 79]) == 257
 
 
 def test_a_text_that_will_be_known_by_heart_is_announced(start):
