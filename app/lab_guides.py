@@ -20,8 +20,8 @@ def commentary(name: str) -> str:
         "hundred": _(
             "“Usable through hundreds of layers”, the lesson says of residuals. With pre-norm that "
             "holds. Watch the two others that have a residual as well: without LayerNorm the "
-            "stream doubles and doubles until float32 cannot hold it, and under post-norm the "
-            "gradient is fine but the tokens are not."
+            "stream grows from block to block until float32 cannot hold it, and under post-norm "
+            "the gradient keeps its size but the tokens become one."
         ),
         "plain": _(
             "ANDREA's own initialisation is small, deviation 0.02, and without a residual every "
@@ -38,14 +38,15 @@ def commentary(name: str) -> str:
         ),
         "theorem": _(
             "Xiong et al. (2020) compute how large the gradient of the last block's W₂ is at the "
-            "start: constant in depth under post-norm, falling as 1/√L under pre-norm. So "
-            "post-norm has its large gradients near the output, not in the early layers as the "
-            "lesson has it; that is why it wants a warm-up. Measured at 6, 12, 24 and 48 blocks."
+            "start: constant in depth under post-norm, falling as 1/√L under pre-norm. So near "
+            "the output post-norm's gradients are the large ones, and they conclude that it needs "
+            "a warm-up. That they explode in the early layers, as the lesson has it, is not what "
+            "the theorem says, nor what is measured. Here at 6, 12, 24 and 48 blocks."
         ),
         "full": _(
             "No toy: 92,331,264 parameters, twelve blocks of width 768, real text, a full "
-            "backward pass on this machine. ANDREA's own initialisation makes the plain stack "
-            "far worse than the lesson's picture of it."
+            "backward pass on this machine. With ANDREA's own small initialisation the plain "
+            "stack loses its gradient far more thoroughly than with Xavier's."
         ),
         "trained": _(
             "After training the gradient is no longer what the initialisation made it. Compare "

@@ -27,7 +27,7 @@ def arm_label(arm: str) -> str:
         "none": _("no LayerNorm, residual"),
         "pre-cut": _("pre-norm, no residual"),
         "post-cut": _("post-norm, no residual"),
-        "plain": _("plain: neither"),
+        "plain": _("plain stack, neither"),
         lab.TRAINED_ARM: _("andrea-mini, trained"),
     }[arm]
 
@@ -69,7 +69,7 @@ def gradient_sentence(arm: str, result: GradientsResult) -> str:
         last = int(np.flatnonzero(gradient < TINY)[-1])
         return _(
             "{arm}: on its way back the gradient vanishes below what float32 can hold at block "
-            "{block}; the embeddings get nothing."
+            "{block}; the embeddings get nothing they could use."
         ).format(arm=label, block=integer(last))
     ratio = factor(result)
     if ratio < USABLE[0]:
@@ -147,7 +147,7 @@ def cosine_sentence(arm: str, result: GradientsResult) -> str:
         ).format(arm=label, depth=depth, cosine=number(cosine[-1], 3))
     return _(
         "{arm}: after block {depth} the mean cosine is {cosine}; the tokens stay distinguishable."
-    ).format(arm=label, depth=depth, cosine=number(cosine[-1], 2))
+    ).format(arm=label, depth=depth, cosine=number(round(float(cosine[-1]), 2), 2))
 
 
 def weights_sentence(arm: str, result: GradientsResult, kind: str) -> str:

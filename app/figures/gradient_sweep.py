@@ -45,7 +45,7 @@ def sweep(sweeps: Sequence[Sweep], theme: Theme, voice: Voice) -> go.Figure:
         **power_ticks(bottom, top, voice),
     )  # fmt: skip
     ends = [math.log10(depths[0]) - 0.06, math.log10(depths[-1]) + 0.06]
-    fig.update_xaxes(**axis(theme), type="log", range=ends, title=titled(_("blocks"), theme))
+    fig.update_xaxes(**axis(theme, title=titled(_("blocks"), theme)), type="log", range=ends)
     fig.update_xaxes(tickvals=depths, ticktext=[voice.integer(int(d)) for d in depths])
     fig.update_layout(
         showlegend=True,
