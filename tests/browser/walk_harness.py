@@ -60,6 +60,6 @@ with i18n.use_language(lang):
         lang=lang,
         on_take=None if query.get("closed") else go_on,
     )
-    st.caption(f"runs: {st.session_state.setdefault('runs', 0)}")
-    st.session_state["runs"] += 1
+    st.session_state["runs"] = st.session_state.get("runs", 0) + 1
+    st.caption(f"run {st.session_state['runs']}, station {query.get('at')}")
     st.button("again")

@@ -32,10 +32,9 @@ HALVED: tuple[tuple[str, ...], ...] = (
     (".resid_pre", ".resid_mid", ".resid_post"),
 )
 
-PRE = ("ln1", "qkv", "pattern", "attn_out", "resid_mid")
-PRE += ("ln2", "mlp_pre", "mlp_post", "mlp_out", "resid_post")
-POST = ("qkv", "pattern", "attn_out", "resid_mid", "ln1")
-POST += ("mlp_pre", "mlp_post", "mlp_out", "resid_post", "ln2")
+ATTENTION, MLP = ("qkv", "pattern", "attn_out"), ("mlp_pre", "mlp_post", "mlp_out")
+PRE = ("ln1", *ATTENTION, "resid_mid", "ln2", *MLP, "resid_post")
+POST = (*ATTENTION, "resid_mid", "ln1", *MLP, "resid_post", "ln2")
 NONE = tuple(name for name in PRE if name not in ("ln1", "ln2"))
 ORDER: dict[str, tuple[str, ...]] = {"pre": PRE, "post": POST, "none": NONE}
 

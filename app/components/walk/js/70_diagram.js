@@ -166,7 +166,7 @@ class Diagram {
     });
     group.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); this.walk.goKind(place.kind); } });
     if (place.round) {
-      group.append(svgEl("circle", { cx: place.x, cy: place.y, r: D.R }));
+      group.append(svgEl("circle", { class: "touch", cx: place.x, cy: place.y, r: D.R + 3 }), svgEl("circle", { cx: place.x, cy: place.y, r: D.R }));
       group.append(svgEl("text", { class: "sign", x: place.x, y: place.y + 7, "text-anchor": "middle" }, place.kind === "embed" || packet.config.residual ? "+" : "←"));
     } else {
       group.append(svgEl("rect", { x: place.x, y: place.y, width: place.w, height: place.h, rx: 9 }),

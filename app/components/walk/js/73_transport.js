@@ -42,10 +42,11 @@ class Transport {
     const block = words.t("block_of", { n: words.int(station.block), all: words.int(packet.config.n_layer) });
     this.place.setAttribute("aria-valuetext", `${text}: ${name}`);
     this.layer.setAttribute("aria-valuetext", block);
-    this.placeText.textContent = text;
+    this.placeText.replaceChildren(el("b", {}, `${words.int(at + 1)} / ${words.int(packet.stations.length)}`), ` ${name}`);
     this.layerText.textContent = block;
-    this.buttons.first.disabled = this.buttons.prev.disabled = at === 0;
-    this.buttons.last.disabled = this.buttons.next.disabled = at === packet.stations.length - 1;
+    const end = packet.stations.length - 1; // not "disabled": that would take the focus away
+    for (const name of ["first", "prev"]) this.buttons[name].setAttribute("aria-disabled", at === 0);
+    for (const name of ["next", "last"]) this.buttons[name].setAttribute("aria-disabled", at === end);
   }
 
   get playing() { return this.timer !== 0; }

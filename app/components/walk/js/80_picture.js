@@ -19,6 +19,7 @@ function pictureOf(walk) {
   const resolve = (css) => css.replace(/var\((--\w+)\)/g, (_, name) => colour(name));
   const diagram = walk.diagram.svg.cloneNode(true);
   for (const node of diagram.querySelectorAll("[tabindex]")) node.removeAttribute("tabindex");
+  for (const node of diagram.querySelectorAll(".touch")) node.remove();
   const side = pictureSide(walk, colour);
   const height = Math.max(D.H + 60, side.height + 30), width = D.W + 490;
   const title = walk.words.t("picture_title", { block: walk.words.int(walk.station.block), token: quoted(walk.packet.token) });

@@ -9,14 +9,16 @@ class Walk {
     this.at = 0;
     this.state = { temperature: 1 };
     this.echoes = []; // places this walk itself wrote into the address
+    this.path = location.pathname;
     const part = (name) => root.querySelector(`[data-part="${name}"]`);
-    this.parts = { head: part("tower-head"), note: part("tower-note"), title: part("block-title"), live: part("live"), bytes: part("bytes"), save: part("save"), keys: part("keys") };
+    this.parts = { head: part("tower-head"), note: part("tower-note"), title: part("block-title"), live: part("live"), bytes: part("bytes"), save: part("save"), copy: part("copy"), keys: part("keys") };
     this.tower = new Tower(part("tower"), this);
     this.diagram = new Diagram(part("diagram"), this);
     this.motion = new Motion(this);
     this.detail = new Detail(part("detail"), this);
     this.transport = new Transport(root, this);
     this.parts.save.addEventListener("click", () => savePicture(this));
+    this.parts.copy.addEventListener("click", () => this.copyLink());
   }
 
   // Data, words or theme may have changed: draw again what they touch, and keep the place.
@@ -26,7 +28,7 @@ class Walk {
     const theme = themeOf(this.root, settings.theme);
     const sameWords = this.settings?.lang === settings.lang && this.settings?.can_take === settings.can_take;
     const same = this.packet === packet && sameWords && this.theme === theme;
-    const wanted = this.placeWanted(settings, packet);
+    const wanted = this.placeWanted(settings, packet), first = !this.packet;
     this.settings = settings;
     this.packet = packet;
     this.canTake = settings.can_take;
@@ -34,6 +36,7 @@ class Walk {
     if (!same) this.dress(settings, theme);
     this.at = wanted;
     this.draw("jump");
+    if (!first) this.write();
   }
 
   // Python's word counts when it is news; its echo of what was written from here does not.
@@ -55,6 +58,7 @@ class Walk {
     this.parts.head.textContent = layers === 1 ? t("tower_title_one") : t("tower_title", { n: int(layers) });
     this.parts.note.textContent = this.tower.build();
     this.parts.save.textContent = t("save_svg");
+    this.parts.copy.textContent = t("copy_link");
     const size = { kb: int(Math.round(this.packet.nBytes / 1000)) };
     const halved = this.packet.head.halved;
     this.parts.bytes.textContent = halved.length ? `${t("bytes", size)} ${t("halved", { names: halved.join(", ") })}` : t("bytes", size);
@@ -126,13 +130,33 @@ class Walk {
 
   // The address keeps every other parameter; no rerun follows.
   write() {
+    this.wrote = true;
     clearTimeout(this.writing);
     this.writing = setTimeout(() => {
       const query = new URLSearchParams(location.search);
+      if (!this.root.isConnected || location.pathname !== this.path || query.get("at") === this.station.id) return;
       query.set("at", this.station.id);
       this.echoes = [...this.echoes.slice(-200), this.station.id];
       history.replaceState(history.state, "", `${location.pathname}?${query}${location.hash}`);
     }, 120);
+  }
+
+  // When Python changes the address, Streamlit writes it from a memory of its own that knows
+  // nothing of our steps: look from time to time and put the place back.
+  keepAddress() {
+    if (!this.wrote || location.pathname !== this.path) return;
+    if (new URLSearchParams(location.search).get("at") !== this.station.id) this.write();
+  }
+
+  // The link of this very point: Python's, with every setting written out, and the place.
+  async copyLink() {
+    const { t } = this.words, link = new URL(this.settings.link ?? location.href, location.href);
+    link.searchParams.set("at", this.station.id);
+    this.root.dataset.link = link.href;
+    const done = await navigator.clipboard?.writeText(link.href).then(() => true, () => false);
+    this.parts.copy.textContent = t(done ? "copied" : "not_copied");
+    this.parts.live.textContent = done ? t("copied") : `${t("not_copied")} ${link.href}`;
+    setTimeout(() => { this.parts.copy.textContent = t("copy_link"); }, 2500);
   }
 
   endShares() { return softmaxOf(this.packet.get("logits"), this.state.temperature); }
@@ -180,5 +204,7 @@ export default function mount(component) {
   root.wake = wake;
   bus.wake.add(wake);
   wake();
-  return () => { bus.wake.delete(wake); root.walk.transport.pause(); };
+  clearInterval(root.keeper);
+  root.keeper = setInterval(() => root.walk.packet && root.walk.keepAddress(), 500);
+  return () => { bus.wake.delete(root.wake); clearInterval(root.keeper); clearTimeout(root.walk.writing); root.walk.transport.pause(); };
 }
