@@ -254,6 +254,7 @@ def _warm() -> None:
     figure = go.Figure([go.Scatter(), go.Bar(), go.Heatmap()])
     figure.update_layout(title="", xaxis={}, yaxis={}, template={"layout": {}})
     figure.to_json()
+    engine.run(ParametersRequest())
     try:
         engine.run(TraceRequest("Ciao"), loaded)
     except InputError as error:

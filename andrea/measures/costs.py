@@ -2,7 +2,8 @@
 
 Conventions: 1 GB = 10^9 bytes. A multiplication and an addition are two floating-point operations
 (FLOPs). Only matrix products are counted, as ``torch.utils.flop_counter`` does: LayerNorm, softmax,
-GELU and additions are left out (about 1 in ``d_model`` of the work), and an embedding is a look-up.
+GELU and additions are left out (below a hundredth of ANDREA-120M's work), and an embedding is a
+look-up.
 Attention is counted as this model computes it: the full square of scores, masked half included.
 Activations that training keeps are not in the bytes: they grow with the batch, not with the shape.
 

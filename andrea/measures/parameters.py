@@ -15,7 +15,7 @@ from andrea.measures import costs
 from andrea.measures.costs import Costs
 from andrea.measures.formula import Formula, formula
 from andrea.measures.reconciliation import Statement, reconciliation
-from andrea.measures.tensors import GROUPS, Row, closed_form, count_rows, sizes
+from andrea.measures.tensors import GROUPS, SIZES, Row, closed_form, count_rows, sizes
 from andrea.requests import ParametersRequest
 
 
@@ -111,11 +111,12 @@ def parameters(request: ParametersRequest) -> ParametersResult:
     )
 
 
-def compare(a: ParametersResult, b: ParametersResult) -> tuple[Difference, ...]:
-    """Return every size, row, group and cost of two configurations that differs."""
+def side_by_side(a: ParametersResult, b: ParametersResult) -> tuple[Difference, ...]:
+    """Return every size, tensor, group and cost of two configurations, equal ones too."""
 
     def lines(result: ParametersResult) -> dict[str, int]:
-        found = {k: int(v) for k, v in result.config.items() if isinstance(v, int)}
+        names = (*SIZES, "bias", "norm_affine", "tie_embeddings")
+        found = {name: int(result.config[name]) for name in names}
         found |= {row.kind: row.total for row in result.rows}
         found |= {s.name: s.total for s in (*result.groups, result.trunk)}
         return found | {"total": result.total} | {c.name: c.value for c in result.costs.lines()}
@@ -124,5 +125,10 @@ def compare(a: ParametersResult, b: ParametersResult) -> tuple[Difference, ...]:
     return tuple(
         Difference(name, x, y, y / x if x else None)
         for name in dict.fromkeys((*left, *right))
-        if (x := left.get(name, 0)) != (y := right.get(name, 0))
+        for x, y in [(left.get(name, 0), right.get(name, 0))]
     )
+
+
+def compare(a: ParametersResult, b: ParametersResult) -> tuple[Difference, ...]:
+    """Return what differs between two configurations."""
+    return tuple(d for d in side_by_side(a, b) if d.a != d.b)

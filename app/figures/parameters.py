@@ -136,6 +136,12 @@ def map_texts(areas: Sequence[Node], voice: Voice) -> list[str]:
     return [f"{a.detail}<br>{count[a.value]}" if a.parent else "" for a in areas]
 
 
+def map_height(result: ParametersResult) -> int:
+    """Return a height at which two lines fit into every block, within what a page bears."""
+    blocks = len(spans(int(result.config["n_layer"])))
+    return 90 + round(min(1000, max(480, 40 * blocks / result.trunk.share)))
+
+
 def parameter_map(
     result: ParametersResult, theme: Theme, voice: Voice, level: str = "model"
 ) -> go.Figure:
@@ -145,7 +151,7 @@ def parameter_map(
         theme,
         voice,
         _("{n} parameters").format(n=voice.integer(result.total)),
-        height=720,
+        height=map_height(result),
         subtitle=_("height = count · click to go in and out"),
     )
     fill = [colours[area.group] for area in areas]
@@ -179,7 +185,7 @@ def parameter_map(
         pathbar={"thickness": 26, "textfont": {"size": 13, "color": theme["ink"]}},
     )
     fig.layout.margin = {"l": 2, "r": 2, "t": 84, "b": 4}
-    fig.layout.uniformtext = {"minsize": 10, "mode": "hide"}
+    fig.layout.uniformtext = {"minsize": SMALL, "mode": "hide"}
     return fig
 
 
