@@ -63,7 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     # No --server.address: listening everywhere is when Streamlit would ask for this machine's own.
     command += ["--server.port", str(port), "--server.headless", "true"]
     running = Server(f"http://127.0.0.1:{port}", folder / "server.log", Trap())
-    around = {**os.environ, **running.trap.environment}
+    around = {**os.environ, **running.trap.environment, "NO_COLOR": "1"}
     with running.log.open("wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, env=around, stdout=log, stderr=subprocess.STDOUT
@@ -98,8 +98,10 @@ def new_page(browser: Browser, server: Server) -> Iterator[NewPage]:
     """A function that opens a page in a fresh context; its arguments are Playwright's.
 
     When the test is over, every page is asked: no error of a script, none on the console, and no
-    request to another host than the server.
+    request to another host than the server. The server may not have stumbled either: the site
+    turns an exception into a polite sentence for the visitor, and into a traceback in its output.
     """
+    already = len(server.output())
     opened: list[tuple[BrowserContext, Witness]] = []
 
     def make(**options: Any) -> Page:
@@ -115,6 +117,8 @@ def new_page(browser: Browser, server: Server) -> Iterator[NewPage]:
         context.close()
     for _, witness in opened:
         witness.verify()
+    said = server.output()[already:]
+    assert "Traceback" not in said, said[-4000:]
 
 
 @pytest.fixture
