@@ -62,7 +62,7 @@ def guide() -> str:
     return name
 
 
-def _arms(start: lab.LabSettings) -> tuple[str, ...]:
+def _arms(start: lab.LabSettings, sweep: bool) -> tuple[str, ...]:
     """Show the arms as the table they are: residual by LayerNorm, and the trained model."""
     norms = {"pre": _("pre-norm"), "post": _("post-norm"), "none": _("no LayerNorm")}
     chosen = []
@@ -75,7 +75,13 @@ def _arms(start: lab.LabSettings) -> tuple[str, ...]:
             for arm in arms:
                 key = f"arm.{arm}"
                 label = norms[lab.ARMS[arm][0]] if arm in lab.ARMS else "andrea-mini"
-                on = st.checkbox(label, value=arm in start.arms, key=key, bind="query-params")
+                on = st.checkbox(
+                    label,
+                    value=arm in start.arms,
+                    key=key,
+                    bind="query-params",
+                    disabled=sweep and arm == lab.TRAINED_ARM,  # it has the depth it has
+                )
                 if state.checked(key, bool(on)):
                     chosen.append(arm)
     return tuple(arm for arm in lab.ARM_NAMES if arm in chosen)
@@ -88,7 +94,7 @@ def _width_changed() -> None:
         state.assign("layers", most)
 
 
-def _shared(start: lab.LabSettings) -> lab.LabSettings:
+def _shared(start: lab.LabSettings, sweep: bool) -> lab.LabSettings:
     init = st.segmented_control(
         _("Initialisation"),
         ["xavier", "gpt2"],
@@ -109,7 +115,7 @@ def _shared(start: lab.LabSettings) -> lab.LabSettings:
     width = state.checked("width", int(width))
     layers = st.slider(
         _("Blocks"), 1, most_layers(width), start.n_layer, key="layers",
-        bind="query-params", width=260,
+        bind="query-params", width=260, disabled=sweep,
     )  # fmt: skip
     seeds = st.slider(
         _("Seeds"), 1, lab.MOST_SEEDS, start.n_seeds, key="seeds", bind="query-params",
@@ -134,9 +140,9 @@ def settings(name: str) -> lab.LabSettings:
     """Show all controls, starting from guided setting ``name``; return what they ask for."""
     start = lab.GUIDES[name]
     with st.expander(_("Arms and settings"), expanded=True, key="lab_controls"):
-        arms = _arms(start)
+        arms = _arms(start, name == lab.SWEEP_GUIDE)
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            shared = _shared(start)
+            shared = _shared(start, name == lab.SWEEP_GUIDE)
         st.caption(fixed(shared))
     return lab.LabSettings(
         arms, shared.init, shared.n_layer, shared.d_model, shared.n_seeds, shared.tokens

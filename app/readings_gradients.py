@@ -175,7 +175,7 @@ def weights_warning(results: Results, kind: str) -> str | None:
     for arm, result in results.items():
         rows = typical(result.weight_grad_norms.get(kind, np.full((1, 1), np.nan)))
         ratio = factor(result)
-        if np.isfinite(rows).all() and 0 < rows.min() and ratio < USABLE[0]:
+        if np.isfinite(rows).all() and TINY <= rows.min() and ratio < USABLE[0]:
             spread = float(rows.max() / rows.min())
             if spread < FLAT:
                 return _(
@@ -234,4 +234,4 @@ def sweep_sentence(arm: str, exponent: float, theory: float | None) -> str:
         ).format(arm=label, exponent=number(exponent, 2))
     return _(
         "{arm}: proportional to depth to the power {exponent}; the theorem says {theory}."
-    ).format(arm=label, exponent=number(exponent, 2), theory=number(theory, 1))
+    ).format(arm=label, exponent=number(exponent, 2), theory=number(theory, 1 if theory else 0))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from app.figures.base import Theme, Voice, axis, escaped, figure, mix, size_of, titled
+from app.figures.base import SMALL, Theme, Voice, axis, escaped, figure, mix, size_of, titled
 from app.figures.lens import block_ticks
 
 Doubles = npt.NDArray[np.float64]
@@ -43,7 +43,7 @@ class Line:
     @property
     def vanished(self) -> npt.NDArray[np.bool_]:
         """Where the typical value is zero or below what float32 holds in full."""
-        return self.typical < TINY
+        return np.abs(self.typical) < TINY
 
     @property
     def broken(self) -> npt.NDArray[np.bool_]:
@@ -83,13 +83,18 @@ def edges(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     return bottom, bottom + room / 2, top - room / 2, top
 
 
+def plain(value: float, voice: Voice) -> str:
+    """Write 1, 2 or 5 times a power of ten with the digits that it has."""
+    return voice.number(value, max(0, -math.floor(math.log10(value) + 1e-9)))
+
+
 def power_ticks(low: float, high: float, voice: Voice) -> dict[str, object]:
     """Return ticks for exponents ``low`` to ``high``: powers of ten, or 1-2-5 on a short axis."""
     first, last = math.ceil(low), math.floor(high)
     if high - low < 2.2:
         values = [m * 10.0**p for p in range(first - 1, last + 1) for m in (1, 2, 5)]
         shown = [v for v in values if low <= math.log10(v) <= high]
-        return {"tickvals": shown, "ticktext": [size_of(voice, v).rstrip("0") for v in shown]}
+        return {"tickvals": shown, "ticktext": [plain(v, voice) for v in shown]}
     powers = range(first, last + 1, max(1, math.ceil((last - first) / 6)))
     text = [f"10<sup>{p}</sup>".replace("-", "\N{MINUS SIGN}") for p in powers]
     return {"tickvals": [10.0**p for p in powers], "ticktext": text}
@@ -126,7 +131,7 @@ def profile(
         **axis(theme, showgrid=True), type="log", range=[bottom, top],
         **power_ticks(bottom, top, voice),
     )  # fmt: skip
-    finish(fig, lines, theme, place_title)
+    finish(fig, lines, theme, voice, place_title)
     return fig
 
 
@@ -143,12 +148,35 @@ def cosines(
     fig.update_yaxes(**axis(theme, showgrid=True), range=[low, 1.06])
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
     fig.update_yaxes(tickvals=ticks, ticktext=[voice.number(v, 1) for v in ticks])
-    finish(fig, lines, theme, place_title)
+    finish(fig, lines, theme, voice, place_title)
     return fig
 
 
-def finish(fig: go.Figure, lines: Sequence[Line], theme: Theme, place_title: str) -> None:
-    """Lay out the axis of depth and the legend."""
+def finish(
+    fig: go.Figure, lines: Sequence[Line], theme: Theme, voice: Voice, place_title: str
+) -> None:
+    """Lay out the axis of depth and the legend; say what the marks at the edge mean."""
+    _ = voice.gettext
+    marks = [
+        text
+        for text, there in (
+            ("▼ " + _("vanished below float32"), any(line.vanished.any() for line in lines)),
+            ("✖ " + _("not finite"), any(line.broken.any() for line in lines)),
+        )
+        if there
+    ]
+    if marks:
+        fig.add_annotation(
+            text="   ".join(marks),
+            x=1,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="right",
+            yanchor="bottom",
+            showarrow=False,
+            font={"size": SMALL, "color": theme["mute"]},
+        )
     first = min(line.places[0] for line in lines)
     last = max(line.places[-1] for line in lines)
     room = 0.02 * (last - first) + 0.15
@@ -157,7 +185,14 @@ def finish(fig: go.Figure, lines: Sequence[Line], theme: Theme, place_title: str
     fig.update_xaxes(title=titled(place_title, theme))
     fig.update_layout(
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top", "font": {"size": 13}},
+        legend={
+            "orientation": "h",
+            "tracegroupgap": 0,
+            "x": 0,
+            "y": -0.2,
+            "yanchor": "top",
+            "font": {"size": 13},
+        },
     )
 
 
@@ -225,9 +260,10 @@ def add_marks(
     fig.add_scatter(
         x=line.places[where],
         y=np.full(int(where.sum()), height),
-        mode="markers",
-        name=f"{escaped(line.label)}: {words}",
+        mode="lines+markers",
         legendgroup=line.label,
-        marker={"symbol": shape, "size": 9, "color": colour(line, theme)},
+        showlegend=False,
+        line={"color": colour(line, theme), "width": 1, "dash": "dot"},
+        marker={"symbol": shape, "size": 9, "maxdisplayed": 14},
         hovertemplate=f"%{{x}}: <b>{words}</b>",
     )
