@@ -155,8 +155,9 @@ def written(request: ParametersRequest, prefix: str = "") -> dict[str, object]:
 
 def link(a: ParametersRequest, b: ParametersRequest | None) -> str:
     """Return the page's address with every value written out."""
-    second = {"compare": True} | written(b, "b.") if b else {}
-    return state.share_link(**written(a), **second)
+    second = written(b, "b.") if b else {}
+    into = state.get("into", "model")
+    return state.share_link(**written(a), compare=b is not None, into=into, **second)
 
 
 def command(a: ParametersRequest, b: ParametersRequest | None = None) -> str:

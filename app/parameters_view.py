@@ -29,6 +29,11 @@ def name(result: ParametersResult) -> str:
     return _("{preset}, changed").format(preset=result.preset) if changed else result.preset
 
 
+def _open() -> None:
+    """Remember where the picture opens (a callback)."""
+    state.put("into", state.peek("places", PLACES[0]))
+
+
 def picture(result: ParametersResult) -> None:
     """Show the bar of shares and the map one can go into."""
     palette, voice = theme.current(), readings.voice()
@@ -45,11 +50,12 @@ def picture(result: ParametersResult) -> None:
         "b1.attn": _("its attention"),
         "b1.mlp": _("its MLP"),
     }
-    into = st.pills(
-        _("Open the picture at"), PLACES, default="model", required=True, key="into",
-        bind="query-params", format_func=words.__getitem__,
+    into = state.get("into", PLACES[0], allowed=PLACES.__contains__)
+    state.assign("places", into)
+    st.pills(
+        _("Open the picture at"), PLACES, required=True, key="places",
+        format_func=words.__getitem__, on_change=_open,
     )  # fmt: skip
-    into = state.checked("into", into or "model")
     layout.chart(
         figures.parameter_map(result, palette, voice, into),
         "map",

@@ -139,7 +139,7 @@ def map_texts(areas: Sequence[Node], voice: Voice) -> list[str]:
 def map_height(result: ParametersResult) -> int:
     """Return a height at which two lines fit into every block, within what a page bears."""
     blocks = len(spans(int(result.config["n_layer"])))
-    return 90 + round(min(1000, max(480, 40 * blocks / result.trunk.share)))
+    return 90 + round(min(1000, max(480, 46 * blocks / result.trunk.share)))
 
 
 def parameter_map(
