@@ -26,7 +26,8 @@ def test_the_lens_sentence_counts_blocks() -> None:
     sentence = results.lens_sentence(
         {"mean_rank": [2500.0, 300.0, 40.5, 50.0, 1.0], "blocks_that_improve": 3}
     )
-    assert "2,500th" in sentence and "40.5th after 2" in sentence and "3 of 4 blocks" in sentence
+    assert "2,500 before" in sentence and "40.5 after 2" in sentence
+    assert "improves at 3 of 4 blocks" in sentence
 
 
 def test_loops_are_counted() -> None:
@@ -100,3 +101,20 @@ def test_compared_runs_are_a_table_or_nothing() -> None:
 )
 def test_which_works_are_under_cc_by(licence: str, expected: bool) -> None:
     assert texts.is_cc_by({"licence": licence}) is expected
+
+
+def test_each_cc_by_work_is_named_once_under_its_licence() -> None:
+    common = {"lang": "en", "source_repo": "one/stories", "licence": "CC BY (Stories)"}
+    rows = [
+        {"title": title, "author": author, **common}
+        for title, author in (("Rain", "Ann"), ("Hare", "Ben"), ("Rain", "Ann"), ("Rain", "Cy"))
+    ]
+    rows.append({**rows[0], "lang": "it", "title": "Pioggia"})
+    rows.append({**rows[0], "title": "Old", "licence": "public domain"})
+    count, listed = texts.cc_by_works(rows)
+    assert count == 4
+    assert listed == (
+        "**English, from one/stories; licence: CC BY (Stories).** "
+        "*Hare* (Ben); *Rain* (Ann); *Rain* (Cy).\n\n"
+        "**Italian, from one/stories; licence: CC BY (Stories).** *Pioggia* (Ann)."
+    )

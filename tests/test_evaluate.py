@@ -184,7 +184,7 @@ def test_the_commands_measure_and_write_the_card(loaded: LoadedModel, folder: Pa
     assert document["weights_sha256"] in card
     assert f"**{report['loss']:.3f}**" in card
     assert "--steps 4" in card
-    assert "*A | story*, Ann Author (English; CC BY (Stories); one/stories)" in card
+    assert "**English, from one/stories; licence: CC BY (Stories).** *A | story* (Ann" in card
     assert "Romanzo" not in card  # its markup is CC BY, its text is not
     assert "2.0" in card  # hours
     assert "$" not in card

@@ -20,7 +20,7 @@ __all__ = ["files", "read_sources"]
 def blanks(evaluation: Document, rows: list[Row], notes: str, picture: bool) -> dict[str, str]:
     """Return what fills each blank of the template."""
     config, lens, settings = evaluation["config"], evaluation["lens"], evaluation["settings"]
-    languages, works = evaluation["languages"], texts.cc_by_list(rows)
+    languages, (n_works, works) = evaluation["languages"], texts.cc_by_works(rows)
     recipe = evaluation["made"].get("recipe", {})
     return {
         **{name: f"{value}" for name, value in config.items()},
@@ -46,8 +46,8 @@ def blanks(evaluation: Document, rows: list[Row], notes: str, picture: bool) -> 
         "loops": results.loops_sentence(languages),
         "notes": notes,
         "data": texts.data_table(rows),
-        "n_cc_by": str(len(works)),
-        "cc_by": "\n".join(works),
+        "n_cc_by": str(n_works),
+        "cc_by": works,
         "recipe": training.recipe_table(evaluation),
         "clip": str(recipe.get("clip", 1.0)),
         "command": training.command(evaluation),

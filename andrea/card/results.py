@@ -49,8 +49,8 @@ def lens_sentence(lens: Document) -> str:
     mean, blocks = lens["mean_rank"], len(lens["mean_rank"]) - 1
     half = blocks // 2
     return (
-        f"On average it stands {mean[0]:,.0f}th before the first block, {mean[half]:,.1f}th after "
-        f"{half} and 1st at the end, where it is the answer itself. The mean rank improves at "
+        f"The mean rank is {mean[0]:,.0f} before the first block, {mean[half]:,.1f} after {half} "
+        "and 1 at the end, where it is the answer itself. It improves at "
         f"{lens['blocks_that_improve']} of {blocks} blocks."
     )
 

@@ -57,16 +57,20 @@ def is_cc_by(row: Row) -> bool:
     return row["licence"].startswith("CC BY")
 
 
-def cc_by_list(rows: list[Row]) -> list[str]:
-    """Return each CC BY work once: title, author, language, licence, source."""
-    return sorted(
-        {
-            f"- *{one_line(row['title'])}*, {one_line(row['author'])} "
-            f"({name_of(row['lang'])}; {row['licence']}; {row['source_repo']})"
-            for row in rows
-            if is_cc_by(row)
-        }
-    )
+def cc_by_works(rows: list[Row]) -> tuple[int, str]:
+    """Return how many CC BY works there are and their list: each once, with its author.
+
+    They are grouped by language, source and licence, so that each group names its licence once.
+    """
+    groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for row in filter(is_cc_by, rows):
+        work = f"*{one_line(row['title'])}* ({one_line(row['author'])})"
+        groups[(row["lang"], row["source_repo"], row["licence"])].add(work)
+    parts = [
+        f"**{name_of(language)}, from {source}; licence: {licence}.** {'; '.join(sorted(works))}."
+        for (language, source, licence), works in sorted(groups.items())
+    ]
+    return sum(map(len, groups.values())), "\n\n".join(parts)
 
 
 def sources_page(rows: list[Row]) -> str:
