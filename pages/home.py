@@ -12,7 +12,10 @@ from app.i18n import _, integer, ngettext
 from app.picture import CELLS, block_svg
 from app.registry import PAGES
 
-BLOCK = 5  # the one drawn: the sixth, half-way up
+
+def middle(result: TraceResult) -> int:
+    """Return the block that is drawn, half-way up: the sixth of twelve, counted from 0."""
+    return int(result.provenance.config["n_layer"] - 1) // 2
 
 
 def drawn() -> TraceResult | None:
@@ -34,7 +37,7 @@ def caption(result: TraceResult) -> str:
         cells=CELLS,
         width=result.provenance.config["d_model"],
         token=result.labels[result.position].strip(),
-        block=BLOCK + 1,
+        block=middle(result) + 1,
         model=result.provenance.model,
         text=result.request.text,
     )
@@ -93,7 +96,9 @@ with drawing:
             "and MLP."
         ),
         theme.current(),
-        {name: result.activations[f"blocks.{BLOCK}.{name}"] for name in names} if result else None,
+        {name: result.activations[f"blocks.{middle(result)}.{name}"] for name in names}
+        if result
+        else None,
     )
     layout.picture(svg, caption(result) if result else "", key="block")
 
