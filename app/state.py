@@ -36,6 +36,9 @@ def begin() -> None:
         st.session_state["_returning"] = any(key in raw for key in _PLACES)
         st.session_state["_notices"] = {}
         st.session_state["_own"] = {}
+        # Before any widget is bound to it, the address itself can be cut.
+        if len(st.query_params.get("text", "")) > MAX_CHARS:
+            st.query_params["text"] = st.query_params["text"][:MAX_CHARS]
     for key, value in st.session_state.pop("_corrections", {}).items():
         st.session_state[key] = value
 
