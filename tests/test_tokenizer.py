@@ -317,6 +317,13 @@ def test_what_people_type_becomes_what_books_print(tokenizer, typed, read):
     assert tokenizer.encode(typed) == tokenizer.encode(read)
 
 
+def test_the_shipped_tokenizer_folds_by_our_table(tokenizer):
+    """Its file holds the table too; what we tell a visitor must be what it does."""
+    for before, after in FOLDS.items():
+        assert tokenizer.fold(before) == after
+        assert changes(before) == [Fold(before, after, 1)]
+
+
 def test_changes_name_what_was_changed_and_how_often():
     assert changes("plain 'text' — fine...") == []
     assert changes("l’amore e l’odio…") == [Fold("’", "'", 2), Fold("…", "...", 1)]

@@ -122,6 +122,10 @@ def test_batches_take_as_many_windows_of_each_text(start, tokenizer):
         of_en = sum(len(english & set(w)) > len(italian & set(w)) for w in batch.tolist())
         counts.append(of_en)
     assert sorted(counts) == [4, 4, 5, 5]
+    third = trainer.batch()
+    assert torch.equal(third, trainer.batch())  # decided by the step alone, hence resumable
+    trainer.step = 4
+    assert not torch.equal(third, trainer.batch())  # and every step reads other windows
 
 
 # -- the schedule ----------------------------------------------------------------------------------
