@@ -4,8 +4,9 @@
 const MOST = 12; // nats: about one in 160,000; full shade
 
 function visible(label) {
-  const marks = { " ": "·", "\n": "↵", "\r": "␍", "\t": "⇥", "\u00a0": "·", "\u007f": "␡" };
-  return label.replace(/[\u0000-\u0020\u007f\u00a0]/g, (c) => marks[c] ?? String.fromCharCode(0x2400 + c.charCodeAt(0)));
+  const marks = { " ": "·", "\n": "↵", "\t": "⇥", "\u00a0": "·" };
+  const asByte = (c) => `<${c.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}>`;
+  return label.replace(/[\u0000-\u0020\u007f-\u00a0]/g, (c) => marks[c] ?? asByte(c));
 }
 
 function isDark(node) {

@@ -33,7 +33,7 @@ def formulas() -> dict[str, str]:
         "f_component_replace": _("component {i}: {a} is dropped, {b} takes its place: {c}"),
         "f_expand": "u = {x} W₁ + b₁",
         "f_expand_numbers": _("unit {i}: {n} products and a bias make {u}"),
-        "f_gelu": "GELU(u) = u · Φ(u),  Φ(u) ≈ ½ (1 + tanh(√(2/π) (u + 0.044715 u³)))",
+        "f_gelu": "GELU(u) = u · Φ(u),  Φ(u) ≈ ½ (1 + tanh(√(2/π) (u + {c} u³)))",
         "f_gelu_exact": "GELU(u) = u · Φ(u),  Φ(u) = ½ (1 + erf(u / √2))",
         "f_gelu_numbers": _("unit {i}: {u} · {phi} = {y}"),
         "f_relu": "ReLU(u) = max(0, u)",

@@ -53,8 +53,9 @@ function makeWords(lang, strings) {
 // A token's text with what cannot be seen made visible.
 function visible(label) {
   if (label === "<bos>") return "BOS";
-  const marks = { " ": "·", "\n": "↵", "\r": "␍", "\t": "⇥", "\u00a0": "·", "\u007f": "␡" };
-  return label.replace(/[\u0000-\u0020\u007f\u00a0]/g, (c) => marks[c] ?? String.fromCharCode(0x2400 + c.charCodeAt(0)));
+  const marks = { " ": "·", "\n": "↵", "\t": "⇥", "\u00a0": "·" };
+  const asByte = (c) => `<${c.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}>`;
+  return label.replace(/[\u0000-\u0020\u007f-\u00a0]/g, (c) => marks[c] ?? asByte(c));
 }
 const quoted = (label) => `«${visible(label)}»`;
 

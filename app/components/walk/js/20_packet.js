@@ -14,7 +14,10 @@ function decodePacket(bytes) {
   const start = 4 + size;
   const decoded = new Map();
   const get = (name) => {
-    if (!decoded.has(name)) decoded.set(name, decodeArray(own.buffer, start, head.arrays[name]));
+    if (!decoded.has(name)) {
+      const entry = head.arrays[name];
+      decoded.set(name, entry?.[0] === "sum" ? addOf(get(entry[1]), get(entry[2])) : decodeArray(own.buffer, start, entry));
+    }
     return decoded.get(name);
   };
   const config = head.config;

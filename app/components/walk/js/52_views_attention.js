@@ -49,7 +49,6 @@ function viewPattern(k) {
     k.strip(k.t("strip_pattern"), patternName, pattern, options("cell_share")),
   ]);
   strips.forEach((s) => { s.note = s.short; });
-  strips[1].scale = 1;
   const row = (i) => Math.floor(i / keys);
   return {
     title: k.t("station_pattern"), tensor: patternName, strips, main: 1, hand0: largestIndex(pattern), note: k.t("row_is_head_keys"),

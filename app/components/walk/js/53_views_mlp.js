@@ -37,7 +37,7 @@ function viewMlpPost(k) {
     formula: (i) => form === "relu"
       ? [k.line("f_relu"), k.line("f_relu_numbers", { i: k.words.int(i), u: k.factor(k.rec(preName, i)), y: k.rec(name, i) })]
       : [
-        k.line(form === "gelu" ? "f_gelu_exact" : "f_gelu"),
+        form === "gelu" ? k.line("f_gelu_exact") : k.line("f_gelu", { c: k.num(0.044715, 5) }),
         k.line("f_gelu_numbers", { i: k.words.int(i), u: k.rec(preName, i), phi: k.made(gateOf(pre[i], form)), y: k.rec(name, i) }),
       ],
     stats: statsOf(post, [post.length], k.words),

@@ -46,9 +46,9 @@ class Tower {
       if (l === at) row.setAttribute("aria-current", "step");
       else row.removeAttribute("aria-current");
     });
-    const row = this.rows[at], box = this.node; // scroll the tower, never the page
-    const down = row.offsetTop - box.offsetTop, across = row.offsetLeft - box.offsetLeft;
-    if (box.scrollHeight > box.clientHeight + 4) box.scrollTop = down - box.clientHeight / 2;
-    if (box.scrollWidth > box.clientWidth + 4) box.scrollLeft = across - box.clientWidth / 2 + row.offsetWidth / 2;
+    // Bring the row to the middle of the tower; the page itself does not move.
+    const row = this.rows[at].getBoundingClientRect(), box = this.node.getBoundingClientRect();
+    this.node.scrollTop += row.top + row.height / 2 - box.top - box.height / 2;
+    this.node.scrollLeft += row.left + row.width / 2 - box.left - box.width / 2;
   }
 }

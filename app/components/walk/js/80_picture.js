@@ -47,8 +47,15 @@ function pictureSide(walk, colour) {
   y += 14;
   view.formula(walk.detail.hand).forEach((parts) => write(parts.map((p) => (p instanceof Node ? p.textContent : p)).join(""), "formula", 20, 60));
   y += 8;
-  view.stats.forEach((s, i) => nodes.push(svgEl("text", { x: i * 88, y, class: "small" }, words.t(`stat_${s.key}`)), svgEl("text", { x: i * 88, y: y + 18, class: "strong" }, s.text ?? words.say(s.value))));
-  y += 46;
+  let x = 0;
+  view.stats.forEach((s) => {
+    const label = words.t(`stat_${s.key}`), value = s.text ?? words.say(s.value);
+    const wide = Math.max(label.length * 7, value.length * 8.6) + 12;
+    if (x + wide > 450) { x = 0; y += 44; }
+    nodes.push(svgEl("text", { x, y, class: "small" }, label), svgEl("text", { x, y: y + 18, class: "strong" }, value));
+    x += wide;
+  });
+  y += 50;
   write(view.sentence(walk.detail.hand), "", 20, 58);
   return { nodes, height: y };
 }
