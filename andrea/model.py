@@ -192,13 +192,17 @@ class Andrea(nn.Module):
             self.initialise(seed)
 
     @torch.no_grad()
-    def initialise(self, seed: int) -> None:
-        """Fill every matrix from one seeded CPU generator, so that all devices start alike."""
+    def initialise(self, seed: int, check: Callable[[], object] = lambda: None) -> None:
+        """Fill every matrix from one seeded CPU generator, so that all devices start alike.
+
+        ``check`` is called before each matrix: what it raises ends the work.
+        """
         random = torch.Generator().manual_seed(seed)
         config = self.config
         for name, parameter in self.named_parameters():
             if parameter.dim() < 2:  # biases 0, gamma 1: set when they were made
                 continue
+            check()
             kind = name.rsplit(".", 1)[-1]
             values = torch.empty(parameter.shape, device="cpu")
             if config.init == "xavier" and kind not in ("wte", "wpe", "W_U"):

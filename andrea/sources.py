@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,14 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def values_sha256(model: Andrea) -> str:
-    """Return the hexadecimal SHA-256 of all weights, as float32 bytes in order."""
+def values_sha256(model: Andrea, check: Callable[[], object] = lambda: None) -> str:
+    """Return the hexadecimal SHA-256 of all weights, as float32 bytes in order.
+
+    ``check`` is called before each of them: what it raises ends the work.
+    """
     digest = hashlib.sha256()
     for parameter in model.parameters():
+        check()
         digest.update(parameter.detach().cpu().contiguous().numpy().data)
     return digest.hexdigest()
 

@@ -283,17 +283,27 @@ class Stop(BaseException):
 
 
 def test_the_check_ends_the_work_between_blocks():
-    calls = 0
-
-    def check() -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 9:
-            raise Stop
-
     request = GradientsRequest(n_layer=6, d_model=64, n_head=2, n_tokens=8, seeds=(0, 1))
-    with pytest.raises(Stop):
-        engine.run(request, check=check)
+    total = 0
+
+    def count() -> None:
+        nonlocal total
+        total += 1
+
+    engine.run(request, check=count)
+    assert total > 2 * (6 * 6 + 6 * 2)  # each matrix when it is filled, each block there and back
+    for last in (1, 20, total // 2, total - 1):
+        calls = 0
+
+        def check(last: int = last) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == last:
+                raise Stop
+
+        with pytest.raises(Stop):
+            engine.run(request, check=check)
+        assert calls == last
     engine.run(GradientsRequest(n_layer=1, d_model=64, n_head=2, n_tokens=8))  # slot is free
 
 

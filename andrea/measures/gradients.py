@@ -168,14 +168,15 @@ def token_ids(source: TokenSource, seed: int, batch: int, n_tokens: int, vocab_s
     return torch.tensor(rows)
 
 
-def model_of(request: GradientsRequest, seed: int) -> tuple[Andrea, str]:
+def model_of(request: GradientsRequest, seed: int, check: Check) -> tuple[Andrea, str]:
     """Return one seed's model, ready for gradients, and the hash of its weights."""
     if request.trained:  # a copy of its own: the shared one wants no gradients
         loaded = sources.load_trained(ModelRequest())
         model, sha256 = loaded.model, loaded.sha256
     else:
-        model = Andrea(request.config(), seed=seed)
-        sha256 = sources.values_sha256(model)
+        model = Andrea(request.config())
+        model.initialise(seed, check)
+        sha256 = sources.values_sha256(model, check)
     return model.to(device.device()).eval().requires_grad_(True), sha256
 
 
@@ -189,7 +190,7 @@ def name_of(request: GradientsRequest, config: ModelConfig) -> str:
 
 def one_seed(request: GradientsRequest, seed: int, check: Check) -> tuple[Measured, str]:
     """Build, measure and let go of one seed's model; return its numbers and its hash."""
-    model, sha256 = model_of(request, seed)
+    model, sha256 = model_of(request, seed, check)
     vocab_size = model.config.vocab_size
     ids = token_ids(request.tokens, seed, request.batch, request.n_tokens, vocab_size)
     return measure(model, ids.to(device.device()), check), sha256
