@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -142,31 +142,23 @@ def map_height(result: ParametersResult) -> int:
     return 90 + round(min(1000, max(480, 46 * blocks / result.trunk.share)))
 
 
-def parameter_map(
-    result: ParametersResult, theme: Theme, voice: Voice, level: str = "model"
-) -> go.Figure:
-    """Draw the map of all parameters; ``level`` is the id of the area that fills it at first."""
-    _, areas, colours = voice.gettext, nodes(result, voice), group_colours(theme)
-    fig = figure(
-        theme,
-        voice,
-        _("{n} parameters").format(n=voice.integer(result.total)),
-        height=map_height(result),
-        subtitle=_("height = count · click to go in and out"),
-    )
+def icicle(areas: Sequence[Node], theme: Theme, voice: Voice, level: str) -> dict[str, Any]:
+    """Return the areas as a trace: a dictionary, for a trace object would be checked twice."""
+    colours = group_colours(theme)
     fill = [colours[area.group] for area in areas]
     ink = {colour: text_on(colour) for colour in set(fill)}
-    fig.add_icicle(
-        ids=[area.id for area in areas],
-        parents=[area.parent for area in areas],
-        labels=[area.label for area in areas],
-        values=np.array([area.value for area in areas], dtype=np.float64),
-        text=map_texts(areas, voice),
-        branchvalues="total",
-        level=level if level in {area.id for area in areas} else "model",
-        maxdepth=4,
-        sort=False,
-        marker={
+    return {
+        "type": "icicle",
+        "ids": [area.id for area in areas],
+        "parents": [area.parent for area in areas],
+        "labels": [area.label for area in areas],
+        "values": np.array([area.value for area in areas], dtype=np.float64),
+        "text": map_texts(areas, voice),
+        "branchvalues": "total",
+        "level": level if level in {area.id for area in areas} else "model",
+        "maxdepth": 4,
+        "sort": False,
+        "marker": {
             "colors": fill,
             "line": {"color": theme["bg"], "width": 1},
             "pattern": {
@@ -177,13 +169,28 @@ def parameter_map(
                 "solidity": 0.12,
             },
         },
-        tiling={"orientation": "h"},
-        leaf={"opacity": 1},
-        textfont={"size": 13, "color": [ink[colour] for colour in fill]},
-        texttemplate="<b>%{label}</b> %{text}",
-        hovertemplate="<b>%{label}</b> %{text}<br>%{percentRoot:.2%}<extra></extra>",
-        pathbar={"thickness": 26, "textfont": {"size": 13, "color": theme["ink"]}},
+        "tiling": {"orientation": "h"},
+        "leaf": {"opacity": 1},
+        "textfont": {"size": 13, "color": [ink[colour] for colour in fill]},
+        "texttemplate": "<b>%{label}</b> %{text}",
+        "hovertemplate": "<b>%{label}</b> %{text}<br>%{percentRoot:.2%}<extra></extra>",
+        "pathbar": {"thickness": 26, "textfont": {"size": 13, "color": theme["ink"]}},
+    }
+
+
+def parameter_map(
+    result: ParametersResult, theme: Theme, voice: Voice, level: str = "model"
+) -> go.Figure:
+    """Draw the map of all parameters; ``level`` is the id of the area that fills it at first."""
+    _, areas = voice.gettext, nodes(result, voice)
+    fig = figure(
+        theme,
+        voice,
+        _("{n} parameters").format(n=voice.integer(result.total)),
+        height=map_height(result),
+        subtitle=_("height = count · click to go in and out"),
     )
+    fig.add_traces([icicle(areas, theme, voice, level)])
     fig.layout.margin = {"l": 2, "r": 2, "t": 84, "b": 4}
     fig.layout.uniformtext = {"minsize": SMALL, "mode": "hide"}
     return fig
