@@ -3,7 +3,7 @@
 One thread, processor time. The default view (four arms of 12 blocks, width 128, two seeds) is timed
 as the site asks for it, models built and hashed, and compared with eight bare forward and backward
 passes. Depth goes from 12 to 96 at width 128; the fitted exponent must not pass 1.1. PyTorch's
-TransformerEncoderLayer stack is as deep, as wide and as heavy, and keeps its streams' gradients too.
+TransformerEncoderLayer stack is as deep, wide and heavy, and keeps its streams' gradients too.
 """
 
 from __future__ import annotations
