@@ -222,6 +222,9 @@ def test_files_stay_short(path: Path) -> None:
 
 def test_pins_are_exact_and_need_no_address() -> None:
     for file in ("requirements.txt", "requirements-dev.txt", "requirements-bench.txt"):
-        for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
-            if line and not line.startswith(("#", "-r ")):
-                assert re.fullmatch(r"[\w.-]+==[\w.]+", line), f"{file}: {line}"
+        lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        pins = [line for line in lines if line and not line.startswith(("#", "-r "))]
+        for pin in pins:
+            assert re.fullmatch(r"[\w.-]+==[\w.]+", pin), f"{file}: {pin}"
+        names = [pin.split("==")[0].lower() for pin in pins]
+        assert len(names) == len(set(names)), f"{file} pins something twice"
