@@ -217,7 +217,7 @@ def share_bar(
                 "name": f"{name} · {share(voice, parts[0].share)}" if alone else name,
                 "marker": {"color": colours[group], "line": {"color": theme["bg"], "width": 1}},
                 "customdata": [[voice.integer(p.total), share(voice, p.share)] for p in parts],
-                "text": [share(voice, p.share) if p.share > 0.06 else "" for p in parts],
+                "text": [share(voice, p.share) if p.share > 0.1 else "" for p in parts],
                 "textposition": "inside",
                 "textangle": 0,
                 "insidetextanchor": "middle",
