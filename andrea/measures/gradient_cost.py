@@ -21,6 +21,7 @@ from andrea.model import Andrea
 from andrea.requests import GradientsRequest, ModelRequest
 
 FLOAT = 4  # bytes
+TORCH = 64_000_000  # bytes that its libraries and buffers take besides, measured
 
 
 def config_of(request: GradientsRequest) -> ModelConfig:
@@ -47,7 +48,7 @@ def memory_bytes(request: GradientsRequest, n_layer: int | None = None) -> int:
     positions = request.batch * request.n_tokens
     kept = 9 * config.d_model + 2 * config.hidden + 3 * config.n_head * request.n_tokens
     head = 3 * positions * config.vocab_size + 3 * config.vocab_size * config.d_model
-    return FLOAT * (outside + depth * (block + positions * kept) + block + head)
+    return TORCH + FLOAT * (outside + depth * (block + positions * kept) + block + head)
 
 
 def refuse_too_large(request: GradientsRequest) -> None:
