@@ -45,26 +45,31 @@ def most_blocks(model: str) -> int:
     return own if model == TRAINED else MAX_FRESH_LAYERS
 
 
-def _model_changed() -> None:
-    """Remember that a new model brings its own depth (see :func:`_depth_control`)."""
-    state.forget_notice("model")
-    state.assign("_own_depth", True)
+def _depth(model: str) -> int:
+    """Return how many blocks are asked for: a depth belongs to its model, which has one of its own.
+
+    The slider is not bound to the address as the other controls are: one with other ends is
+    another widget to Streamlit and would start from the last model's depth.
+    """
+    own, most = compute.base_config(ModelRequest(model)).n_layer, most_blocks(model)
+    return state.get("depth", own, of=model, allowed=lambda depth: 1 <= depth <= most)
 
 
 def _depth_control(model: str) -> int:
-    """Show the slider of blocks; after a change of model it stands at the model's own depth.
-
-    A slider with other ends is another widget to Streamlit and starts from the address, where the
-    last model's depth still is: so it is corrected after it has been drawn.
-    """
-    own, most = compute.base_config(ModelRequest(model)).n_layer, most_blocks(model)
-    depth = own
+    depth, most = _depth(model), most_blocks(model)
     if most > 1:
-        label = _("Blocks")
-        depth = st.slider(label, 1, most, own, step=1, key="depth", bind="query-params", width=260)
-    if state.take("_own_depth") and depth != own:
-        state.correct("depth", own)
-    return state.checked("depth", int(depth))
+        key = f"depth.{model}"
+        st.slider(
+            _("Blocks"),
+            1,
+            most,
+            depth,
+            step=1,
+            key=key,
+            width=260,
+            on_change=lambda: state.put("depth", state.peek(key), of=model),
+        )
+    return depth
 
 
 def model_label(request: ModelRequest) -> str:
@@ -88,14 +93,13 @@ def summary(request: ModelRequest) -> str:
 def _headline() -> str:
     """Return what the folded controls say: the choice as it stands."""
     model = state.preview("model", TRAINED, {name: name for name in MODELS})
-    own, most = compute.base_config(ModelRequest(model)).n_layer, most_blocks(model)
-    depth = state.preview("depth", own)
+    seed = state.preview("seed", 0)
     request = ModelRequest(
         model,
-        state.preview("seed", 0),
+        seed if seed <= MAX_SEED else 0,
         state.preview("norm", "pre", {norm: norm for norm in NORMS}),
         state.preview("residual", True, {"true": True, "false": False}),
-        depth if 1 <= depth <= most else own,
+        _depth(model),
     )
     return _("Model and switches: {summary}").format(summary=summary(request))
 
@@ -162,7 +166,8 @@ def model_controls() -> ModelRequest:
                 options=list(MODELS),
                 key="model",
                 bind="query-params",
-                on_change=_model_changed,
+                on_change=state.forget_notice,
+                args=("model",),
                 width=180,
             )
             model = state.checked("model", model)

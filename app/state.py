@@ -21,7 +21,6 @@ from app.notices import NAMES, sentence
 T = TypeVar("T")
 
 MAX_CHARS = 2000  # of a visitor's text, in memory and in the address
-_PLACES = ("text", "pos", "at", "guide", "layers")
 _STATION = re.compile(
     r"embed|ln_final|logits|[1-9]\d{0,2}\."
     r"(ln1|qkv|pattern|attn_out|resid_mid|ln2|mlp_pre|mlp_post|mlp_out|resid_post)"
@@ -33,7 +32,7 @@ def begin() -> None:
     if "_raw" not in st.session_state:
         raw = {key: st.query_params.get_all(key) for key in st.query_params}
         st.session_state["_raw"] = raw
-        st.session_state["_returning"] = any(key in raw for key in _PLACES)
+        st.session_state["_returning"] = any(key != "lang" for key in raw)
         st.session_state["_notices"] = {}
         st.session_state["_own"] = {}
         # Before any widget is bound to it, the address itself can be cut.
@@ -104,11 +103,6 @@ def correct(key: str, value: object) -> None:
 def assign(key: str, value: object) -> None:
     """Set a widget's value from within a callback."""
     st.session_state[key] = value
-
-
-def take(key: str) -> Any:
-    """Return and forget what a callback has assigned, ``None`` if nothing."""
-    return st.session_state.pop(key, None)
 
 
 def peek(key: str, default: Any = None) -> Any:
@@ -197,6 +191,8 @@ def get(
             _note(key, " ".join(raw), default)
         else:
             own[key] = (value, of)
+            if not _same(raw[0], value):  # off step: snapped
+                _note(key, raw[0], value)
     value, owner = own.get(key, (default, of))
     if owner != of or (allowed is not None and not allowed(value)):
         own.pop(key, None)
@@ -212,9 +208,9 @@ def _parsed(raw: list[str], default: object) -> Any:
         if isinstance(default, bool):
             return {"true": True, "false": False}[raw[0].lower()]
         if isinstance(default, int | float):
-            return type(default)(raw[0])
+            return type(default)(float(raw[0]))
         return raw[0]
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OverflowError):
         return None
 
 

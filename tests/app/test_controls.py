@@ -69,6 +69,9 @@ def test_a_change_of_model_keeps_the_depth_possible():
     [
         ({"model": "gpt-9"}, "model"),
         ({"depth": "13"}, "depth"),
+        ({"depth": "3.7"}, "depth"),
+        ({"depth": "nan"}, "depth"),
+        ({"depth": "1e999"}, "depth"),
         ({"model": "andrea-12m", "depth": "97"}, "depth"),
         ({"model": "andrea-12m", "seed": "-1"}, "seed"),
         ({"norm": "batch"}, "norm"),

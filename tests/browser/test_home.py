@@ -120,9 +120,16 @@ def test_a_new_model_brings_its_own_depth(page: Page, server: Server) -> None:
     controls = page.locator(".st-key-model_controls")
     expect(controls).to_contain_text("3 blocks")
     controls.locator("summary").click()
-    controls.locator('[data-testid="stSelectbox"]').locator("input, button").first.click()
-    page.get_by_role("option", name="andrea-12m").click()
+    option = page.get_by_role("option", name="andrea-12m")
+    for _ in range(20):  # while the controls unfold, the list closes again
+        controls.get_by_role("combobox", name="Model").press("ArrowDown")
+        page.wait_for_timeout(500)
+        if option.is_visible():
+            break
+    option.click()
     expect(controls).to_contain_text("freshly initialised, seed 0 · 6 blocks")
     settled(page)
-    assert "model=andrea-12m" in page.url and "depth" not in page.url
+    page.wait_for_function(
+        "location.search.includes('model=andrea-12m') && !location.search.includes('depth')"
+    )
     expect(controls.locator('[data-testid="stSlider"]')).to_be_visible()  # still unfolded
