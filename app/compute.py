@@ -253,7 +253,7 @@ def _warm() -> None:
 
     # Streamlit asks a service elsewhere for this machine's address when a browser's origin is not
     # the server's own (a proxy without the Host header): nothing here leaves the house.
-    net_util.get_external_ip = lambda: None  # type: ignore[assignment]
+    net_util.get_external_ip = lambda: None
     # Plotly 7.1 can fail when two threads are the first to touch its lazy objects.
     figure = go.Figure([go.Scatter(), go.Bar(), go.Heatmap()])
     figure.update_layout(title="", xaxis={}, yaxis={}, template={"layout": {}})
