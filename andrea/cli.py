@@ -13,7 +13,16 @@ from typing import Any
 
 import torch
 
-from andrea import cli_evaluate, cli_gradients, cli_sample, device, engine, sources
+from andrea import (
+    cli_depth,
+    cli_evaluate,
+    cli_gradients,
+    cli_norm,
+    cli_sample,
+    device,
+    engine,
+    sources,
+)
 from andrea.cli_parameters import add_parameters, run_parameters
 from andrea.config import PRESETS
 from andrea.measures.overview import AttentionResult, LensMapResult
@@ -175,6 +184,13 @@ COMMANDS: list[Command] = [
         "the gradient on its way back, arm by arm",
         cli_gradients.add_arguments,
         cli_gradients.run,
+    ),
+    ("norm", "one LayerNorm at work, step by step", cli_norm.add_arguments, cli_norm.run),
+    (
+        "depth",
+        "what each block adds, and the loss without it",
+        cli_depth.add_arguments,
+        cli_depth.run,
     ),
     (
         "evaluate",

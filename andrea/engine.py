@@ -7,16 +7,28 @@ from contextlib import contextmanager
 from typing import overload
 
 from andrea import device, sources
-from andrea.measures import gradients, overview, parameters, trace
+from andrea.measures import gradients, norm, overview, parameters, stream_norms, trace
+from andrea.measures.ablation import AnswersResult, ChangesResult, answers, changes
+from andrea.measures.attribution import WaterfallResult, waterfall
 from andrea.measures.backward import Check, nothing
+from andrea.measures.depth import DepthResult, depth
 from andrea.requests import (
     AttentionRequest,
     GradientsRequest,
     LensMapRequest,
     ModelRequest,
+    NormRequest,
     ParametersRequest,
     Request,
+    StreamNormsRequest,
     TraceRequest,
+)
+from andrea.requests_depth import (
+    AnswersRequest,
+    ChangesRequest,
+    DepthQuestion,
+    DepthRequest,
+    WaterfallRequest,
 )
 from andrea.sources import LoadedModel
 
@@ -27,6 +39,12 @@ Result = (
     | overview.LensMapResult
     | parameters.ParametersResult
     | gradients.GradientsResult
+    | norm.NormResult
+    | stream_norms.StreamNormsResult
+    | WaterfallResult
+    | DepthResult
+    | ChangesResult
+    | AnswersResult
 )
 
 
@@ -49,13 +67,25 @@ def run(request: AttentionRequest, load: Load = ...) -> overview.AttentionResult
 @overload
 def run(request: LensMapRequest, load: Load = ...) -> overview.LensMapResult: ...
 @overload
+def run(request: NormRequest, load: Load = ...) -> norm.NormResult: ...
+@overload
+def run(request: StreamNormsRequest, load: Load = ...) -> stream_norms.StreamNormsResult: ...
+@overload
 def run(request: ParametersRequest, load: Load = ...) -> parameters.ParametersResult: ...
 @overload
 def run(
     request: GradientsRequest, load: Load = ..., check: Check = ...
 ) -> gradients.GradientsResult: ...
+@overload
+def run(request: WaterfallRequest, load: Load = ...) -> WaterfallResult: ...
+@overload
+def run(request: DepthRequest, load: Load = ..., check: Check = ...) -> DepthResult: ...
+@overload
+def run(request: ChangesRequest, load: Load = ..., check: Check = ...) -> ChangesResult: ...
+@overload
+def run(request: AnswersRequest, load: Load = ..., check: Check = ...) -> AnswersResult: ...
 def run(
-    request: Request | ParametersRequest | GradientsRequest,
+    request: Request | ParametersRequest | GradientsRequest | DepthQuestion,
     load: Load = sources.load,
     check: Check = nothing,
 ) -> Result:
@@ -80,10 +110,24 @@ def run(
     if isinstance(request, GradientsRequest):  # builds its own models, a seed at a time
         with turn(check):
             return gradients.gradients(request, check)
+    if isinstance(request, StreamNormsRequest):  # its arms share one set of weights
+        loaded = load(stream_norms.plain(request.model))
+        with device.job():
+            return stream_norms.stream_norms(request, loaded)
     loaded = load(request.model)
-    with device.job():
+    with turn(check):
+        if isinstance(request, WaterfallRequest):
+            return waterfall(request, loaded)
+        if isinstance(request, DepthRequest):
+            return depth(request, loaded, check)
+        if isinstance(request, ChangesRequest):
+            return changes(request, loaded, check)
+        if isinstance(request, AnswersRequest):
+            return answers(request, loaded, check)
         if isinstance(request, TraceRequest):
             return trace.trace(request, loaded)
+        if isinstance(request, NormRequest):
+            return norm.norm(request, loaded)
         if isinstance(request, AttentionRequest):
             return overview.attention(request, loaded)
         return overview.lens_map(request, loaded)

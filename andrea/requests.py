@@ -14,6 +14,7 @@ from andrea.errors import InputError
 
 MAX_FRESH_LAYERS = 96
 TRAINED = "andrea-mini"
+WhichNorm = Literal["ln1", "ln2", "ln_final"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,31 @@ class AttentionRequest:
 @dataclass(frozen=True)
 class LensMapRequest:
     """The logit lens' first guess at every token, after every block."""
+
+    text: str
+    model: ModelRequest = ModelRequest()
+
+
+@dataclass(frozen=True)
+class NormRequest:
+    """What a LayerNorm reads and makes of one token; positions as in ``TraceRequest``.
+
+    ``layer`` 0 is the first; ``ln`` is ``"ln1"`` (attention's), ``"ln2"`` (MLP's), ``"ln_final"``.
+    """
+
+    text: str
+    model: ModelRequest = ModelRequest()
+    position: int = -1
+    layer: int = 0
+    ln: WhichNorm = "ln1"
+
+
+@dataclass(frozen=True)
+class StreamNormsRequest:
+    """How long the stream's vectors are through depth, under every norm placement and residual.
+
+    ``model`` names preset, seed and depth; its switches are of no account.
+    """
 
     text: str
     model: ModelRequest = ModelRequest()
@@ -292,4 +318,4 @@ class GradientsRequest:
             raise InputError("{reason}", reason=str(error)) from error
 
 
-Request = TraceRequest | AttentionRequest | LensMapRequest
+Request = TraceRequest | AttentionRequest | LensMapRequest | NormRequest | StreamNormsRequest
