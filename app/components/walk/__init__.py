@@ -48,7 +48,6 @@ def walk(
     theme: str = "light",
     on_take: Callable[[int, str], None] | None = None,
     jump: int = 0,
-    link: str | None = None,
     packet: Packet | None = None,
 ) -> None:
     """Show a trace as a walk through the model's stations.
@@ -73,9 +72,6 @@ def walk(
     jump
         A page that moves the walk by itself counts this up: the walk then goes to ``station`` even
         if it has just been there.
-    link
-        The page's full address with every setting written out, the station not: the button "copy
-        the link of this point" adds it. The address bar's is used if ``None``.
     packet
         What ``pack(result)`` gave, if the caller keeps it; it is made anew otherwise.
     """
@@ -91,7 +87,6 @@ def walk(
         "lang": lang,
         "theme": theme,
         "can_take": on_take is not None,
-        "link": link,
         "strings": words,
     }
 

@@ -70,9 +70,6 @@ def frame() -> dict[str, str]:
         "block_of": _("block {n} of {all}"),
         "keys": _("{left} {right} station · {up} {down} block · {space} play, pause"),
         "space_key": _("space"),
-        "copy_link": _("Copy the link of this point"),
-        "copied": _("Link copied"),
-        "not_copied": _("The browser did not allow copying: copy the address instead."),
         "save_svg": _("Download this picture (SVG)"),
         "bytes": _(
             "All of this token's numbers came once: {kb} KB. Stepping asks nothing of the server."

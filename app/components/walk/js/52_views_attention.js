@@ -95,13 +95,13 @@ function viewAttnOut(k) {
   return {
     title: k.t("station_attn_out"), tensor: outName, strips, main: 1, hand0: largestIndex(out), ownScales: true, note: k.t("row_is_head_z"),
     formula: (i) => {
-      const zi = largestIndex(z), h = Math.floor(zi / width), p = h * keys + keys - 1;
-      const self = k.get(k.nameOf("attn.pattern"))[p] * v[zi];
+      const h = Math.floor(i / width), p = h * keys + keys - 1; // z is the heads side by side
+      const self = k.get(k.nameOf("attn.pattern"))[p] * v[i];
       return [
         k.line("f_z"),
         k.line(keys === 1 ? "f_z_alone" : "f_z_numbers", {
-          head: h + 1, i: zi % width, p: k.rec(k.nameOf("attn.pattern"), p), v: k.factor(k.rec(vName, zi)), n: keys - 1,
-          rest: k.factor(k.made(z[zi] - self)), z: k.rec(zName, zi),
+          head: h + 1, i: i % width, p: k.rec(k.nameOf("attn.pattern"), p), v: k.factor(k.rec(vName, i)), n: keys - 1,
+          rest: k.factor(k.made(z[i] - self)), z: k.rec(zName, i),
         }),
         k.line("f_project", { i: k.words.int(i), n: k.words.int(z.length), out: k.rec(outName, i) }),
       ];

@@ -4,14 +4,14 @@ class Detail {
   constructor(node, walk) {
     this.node = node;
     this.walk = walk;
-    this.pins = new Map(); // vector length -> the cell a reader pinned, kept from station to station
+    this.pins = new Map(); // kind of vector -> the cell a reader pinned, kept from station to station
   }
 
   render(view) {
     const { walk } = this, { words } = walk;
     this.view = view;
     const main = view.strips[view.main];
-    const pinned = this.pins.get(main.values.length);
+    const pinned = this.pins.get(this.kind());
     this.rest = pinned ?? view.hand0;
     this.strips = view.strips.map((spec) => makeStrip(spec, walk, (i, how) => this.onHand(spec, i, how)));
     this.strips.forEach((s, j) => s.node.classList.toggle("crossed", Boolean(view.strips[j].crossed)));
@@ -35,6 +35,12 @@ class Detail {
     return this;
   }
 
+  // Vectors whose cells mean the same: of one length; heads x tokens are another matter.
+  kind() {
+    const { heads, strips, main } = this.view;
+    return `${heads ? "heads" : "vector"} ${strips[main].values.length}`;
+  }
+
   legend(view) {
     const { words } = this.walk;
     const scale = maxAbs(view.strips.map((s) => s.values));
@@ -54,16 +60,16 @@ class Detail {
     const main = this.view.strips[this.view.main];
     const same = spec.values.length === main.values.length;
     if (how === "quit") {
-      this.pins.delete(main.values.length);
+      this.pins.delete(this.kind());
       this.rest = this.view.hand0;
       this.show(this.rest, false);
       this.walk.focusHome();
       return;
     }
     if (how === "pin" && same) {
-      if (this.pins.get(main.values.length) === i) this.pins.delete(main.values.length);
-      else this.pins.set(main.values.length, i);
-      this.rest = this.pins.get(main.values.length) ?? this.view.hand0;
+      if (this.pins.get(this.kind()) === i) this.pins.delete(this.kind());
+      else this.pins.set(this.kind(), i);
+      this.rest = this.pins.get(this.kind()) ?? this.view.hand0;
     }
     if (how === "focus" && same) this.rest = i;
     if (how === "leave") this.show(this.rest, false);
@@ -91,7 +97,7 @@ class Detail {
 
   take(i) { // a chosen head, a clicked bar: in hand from now on
     this.rest = i;
-    this.pins.set(this.view.strips[this.view.main].values.length, i);
+    this.pins.set(this.kind(), i);
     this.show(i, false);
   }
 }

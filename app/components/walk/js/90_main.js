@@ -11,14 +11,13 @@ class Walk {
     this.echoes = []; // places this walk itself wrote into the address
     this.path = location.pathname;
     const part = (name) => root.querySelector(`[data-part="${name}"]`);
-    this.parts = { head: part("tower-head"), note: part("tower-note"), title: part("block-title"), live: part("live"), bytes: part("bytes"), save: part("save"), copy: part("copy"), keys: part("keys") };
+    this.parts = { head: part("tower-head"), note: part("tower-note"), title: part("block-title"), live: part("live"), bytes: part("bytes"), save: part("save"), keys: part("keys") };
     this.tower = new Tower(part("tower"), this);
     this.diagram = new Diagram(part("diagram"), this);
     this.motion = new Motion(this);
     this.detail = new Detail(part("detail"), this);
     this.transport = new Transport(root, this);
     this.parts.save.addEventListener("click", () => savePicture(this));
-    this.parts.copy.addEventListener("click", () => this.copyLink());
   }
 
   // Data, words or theme may have changed: draw again what they touch, and keep the place.
@@ -29,6 +28,7 @@ class Walk {
     const sameWords = this.settings?.lang === settings.lang && this.settings?.can_take === settings.can_take;
     const same = this.packet === packet && sameWords && this.theme === theme;
     const wanted = this.placeWanted(settings, packet), first = !this.packet;
+    const held = this.root.getRootNode().activeElement;
     this.settings = settings;
     this.packet = packet;
     this.canTake = settings.can_take;
@@ -37,6 +37,15 @@ class Walk {
     this.at = wanted;
     this.draw("jump");
     if (!first) this.write();
+    if (held && !held.isConnected) this.hold(held);
+  }
+
+  // The focused thing was drawn anew: focus what took its place, so that Enter can write on.
+  hold(old) {
+    const same = [".take", ".draw"].find((name) => old.matches(name));
+    const next = same && this.root.querySelector(`${same}:not(:disabled)`);
+    if (next) next.focus({ preventScroll: true });
+    else this.focusHome();
   }
 
   // Python's word counts when it is news; its echo of what was written from here does not.
@@ -58,7 +67,6 @@ class Walk {
     this.parts.head.textContent = layers === 1 ? t("tower_title_one") : t("tower_title", { n: int(layers) });
     this.parts.note.textContent = this.tower.build();
     this.parts.save.textContent = t("save_svg");
-    this.parts.copy.textContent = t("copy_link");
     const size = { kb: int(Math.round(this.packet.nBytes / 1000)) };
     const halved = this.packet.head.halved;
     this.parts.bytes.textContent = halved.length ? `${t("bytes", size)} ${t("halved", { names: halved.join(", ") })}` : t("bytes", size);
@@ -146,17 +154,6 @@ class Walk {
   keepAddress() {
     if (!this.wrote || location.pathname !== this.path) return;
     if (new URLSearchParams(location.search).get("at") !== this.station.id) this.write();
-  }
-
-  // The link of this very point: Python's, with every setting written out, and the place.
-  async copyLink() {
-    const { t } = this.words, link = new URL(this.settings.link ?? location.href, location.href);
-    link.searchParams.set("at", this.station.id);
-    this.root.dataset.link = link.href;
-    const done = await navigator.clipboard?.writeText(link.href).then(() => true, () => false);
-    this.parts.copy.textContent = t(done ? "copied" : "not_copied");
-    this.parts.live.textContent = done ? t("copied") : `${t("not_copied")} ${link.href}`;
-    setTimeout(() => { this.parts.copy.textContent = t("copy_link"); }, 2500);
   }
 
   endShares() { return softmaxOf(this.packet.get("logits"), this.state.temperature); }
