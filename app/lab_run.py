@@ -44,6 +44,8 @@ def gather(jobs: Jobs, wish: Hashable, show: Show) -> Found:
         saved_notice(found, jobs, wish)
         show(found, "0")
         return found
+    if found:
+        partly_saved_notice(found, len(jobs))
     if refused(missing):
         if found:
             show(found, "0")
@@ -153,3 +155,16 @@ def saved_notice(found: Found, jobs: Jobs, wish: Hashable) -> None:
             ).format(date=p.date[:10], machine=p.device_name)
         )
         offer(seconds(jobs, {}), wish, _("Measure live"))
+
+
+def partly_saved_notice(found: Found, total: int) -> None:
+    """Say that some of what is shown was measured beforehand."""
+    p = next(iter(found.values())).provenance
+    layout.notice(
+        _(
+            "Of the {total} results asked for, {n} are saved ones, measured on {date} on "
+            "{machine}; the rest is measured here."
+        ).format(
+            n=integer(len(found)), total=integer(total), date=p.date[:10], machine=p.device_name
+        )
+    )
