@@ -209,7 +209,8 @@ def trace(request: TraceRequest, loaded: LoadedModel) -> TraceResult:
     lens = model.unembed(torch.stack([x for _, x in named]))  # (S, V)
     answer = lens[-1].argmax()
     probs = lens.softmax(-1)
-    top = probs.topk(TOP, dim=-1)
+    # By logit, as the answer is chosen: probabilities may tie in float32 where logits do not.
+    top = lens.topk(TOP, dim=-1).indices
     following = lens[-1].topk(NEXT).indices
     norms = {n: p for n, p in model.named_parameters() if n.endswith((".gamma", ".beta"))}
     return TraceResult(
@@ -221,9 +222,9 @@ def trace(request: TraceRequest, loaded: LoadedModel) -> TraceResult:
         activations={name: read_only(x) for name, x in record.items()},
         ln_weights={name: read_only(p) for name, p in norms.items()},
         lens_names=tuple(name for name, _ in named),
-        lens_ids=read_only_ints(top.indices),
-        lens_probs=read_only(top.values),
-        lens_labels=tuple(tuple(labels_of(row, loaded)) for row in top.indices),
+        lens_ids=read_only_ints(top),
+        lens_probs=read_only(probs.gather(-1, top)),
+        lens_labels=tuple(tuple(labels_of(row, loaded)) for row in top),
         lens_rank=read_only_ints(rank_of(lens, answer.expand(len(lens)))),
         lens_answer_prob=read_only(probs[:, answer]),
         answer_id=int(answer),
