@@ -16,6 +16,7 @@ import torch
 from andrea import device
 from andrea.config import ModelConfig
 from andrea.requests import Request
+from andrea.requests_depth import DepthQuestion
 from andrea.sources import LoadedModel
 
 Floats = npt.NDArray[np.float32]
@@ -44,7 +45,7 @@ class Provenance:
     date: str
 
 
-def provenance(request: Request, loaded: LoadedModel, started: float) -> Provenance:
+def provenance(request: Request | DepthQuestion, loaded: LoadedModel, started: float) -> Provenance:
     """Return the provenance of a result whose work began at ``time.perf_counter() == started``."""
     config: ModelConfig = loaded.model.config
     return Provenance(
