@@ -28,6 +28,7 @@ WANTED = {
     "server.fileWatcherType": "none",
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
+    "client.showErrorLinks": "false",
 }
 
 
