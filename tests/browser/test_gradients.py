@@ -171,3 +171,10 @@ def test_the_link_and_the_commands_repeat_the_place(new_page: NewPage, server: S
     settled(other)
     expect(readings(other)).to_have_count(8, timeout=WAIT_MS)
     assert readings(other).all_inner_texts() == first
+
+
+def test_a_saved_arm_beside_a_live_one_is_called_so(page: Page, server: Server) -> None:
+    open_page(page, server, "gradients", lang="en", **{"arm.post-cut": "true"})
+    expect(readings(page)).to_have_count(20, timeout=WAIT_MS)
+    notice = page.locator(".a-notice").filter(has_text="Of the 5 results asked for, 4 are saved")
+    expect(notice).to_be_visible()
