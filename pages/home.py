@@ -124,7 +124,7 @@ if result is not None:
             (
                 _("Training so far"),
                 _("{n} steps").format(n=integer(house.made["step"])),
-                _("{n} tokens of Italian and English read").format(n=integer(house.made["tokens"])),
+                _("{n} tokens of text read").format(n=integer(house.made["tokens"])),
             ),
             (
                 _("Machine"),

@@ -83,7 +83,8 @@ def sentences() -> dict[str, str]:
             "what this token offers, the value what it hands over. The longest query is that of "
             "head {head} (norm {norm})."
         ),
-        "say_pattern": _("Head {head} gives {share} of its attention to «{key}» (position {j})."),
+        "quoted": _("“{label}”"),
+        "say_pattern": _("Head {head} gives {share} of its attention to “{key}” (position {j})."),
         "say_pattern_to_bos": _(
             "Head {head} gives {share} of its attention to BOS, the start of the text: often a "
             "way of reading nothing in particular."

@@ -46,6 +46,7 @@ function makeWords(lang, strings) {
     return t("percent", { n: signed(format.format(percent)) });
   };
 
+  quotes = t("quoted", { label: "\n" }).split("\n");
   const degrees = (x) => (Number.isFinite(x) ? num(x, x < 10 ? 2 : 3) + "°" : num(x));
   return { lang, t, num, say, share, degrees, int: (n) => signed(whole.format(n)) };
 }
@@ -57,7 +58,8 @@ function visible(label) {
   const asByte = (c) => `<${c.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}>`;
   return label.replace(/[\u0000-\u0020\u007f-\u00a0]/g, (c) => marks[c] ?? asByte(c));
 }
-const quoted = (label) => `«${visible(label)}»`;
+let quotes = ["“", "”"]; // those of the language in force
+const quoted = (label) => quotes[0] + visible(label) + quotes[1];
 
 // DOM helpers. Text only ever goes in as text, never as markup.
 function el(tag, attributes = {}, ...children) {

@@ -40,8 +40,8 @@ function barRow(detail, { p, logits, next }, id, rank, roof) {
   const shown = visible(next.labels[rank]);
   const reason = text === null ? words.t("take_not") : walk.canTake ? "" : words.t("take_closed");
   const take = el("button", {
-    type: "button", class: "take", title: reason || words.t("take_title", { token: `«${shown}»` }),
-    "aria-label": reason ? `${words.t("take_title", { token: `«${shown}»` })}: ${reason}` : words.t("take_title", { token: `«${shown}»` }),
+    type: "button", class: "take", title: reason || words.t("take_title", { token: quoted(next.labels[rank]) }),
+    "aria-label": reason ? `${words.t("take_title", { token: quoted(next.labels[rank]) })}: ${reason}` : words.t("take_title", { token: quoted(next.labels[rank]) }),
     onclick: () => walk.take(id, text),
   }, words.t("take"));
   if (reason) take.disabled = true;
