@@ -21,16 +21,20 @@ from andrea import device, engine, sources
 from andrea.config import ModelConfig
 from andrea.errors import InputError
 from andrea.measures.gradients import GradientsResult
+from andrea.measures.norm import NormResult
 from andrea.measures.overview import AttentionResult, LensMapResult
 from andrea.measures.parameters import ParametersResult
+from andrea.measures.stream_norms import StreamNormsResult
 from andrea.measures.trace import Tokens, TraceResult, tokenise
 from andrea.requests import (
     AttentionRequest,
     GradientsRequest,
     LensMapRequest,
     ModelRequest,
+    NormRequest,
     ParametersRequest,
     Request,
+    StreamNormsRequest,
     TraceRequest,
 )
 from andrea.sources import LoadedModel
@@ -154,16 +158,21 @@ def answer(request: TraceRequest) -> TraceResult: ...
 def answer(request: AttentionRequest) -> AttentionResult: ...
 @overload
 def answer(request: LensMapRequest) -> LensMapResult: ...
-def answer(request: Request) -> TraceResult | AttentionResult | LensMapResult:
+@overload
+def answer(request: NormRequest) -> NormResult: ...
+@overload
+def answer(request: StreamNormsRequest) -> StreamNormsResult: ...
+def answer(request: Request) -> Any:
     """Answer a request, from the cache if somebody has asked before.
 
     Raises
     ------
     InputError
-        If the request is impossible (nothing is kept then); ``app.layout.refuse`` shows it, and
-        so does the frame if a page lets it pass.
+        If the request is impossible; nothing is kept then, and page or frame shows it.
     """
-    return _answer(replace(request, model=plain(request.model)))
+    # Beside trained weights stand fresh ones, whose seed counts.
+    seed = {"seed": request.model.seed} if isinstance(request, StreamNormsRequest) else {}
+    return _answer(replace(request, model=replace(plain(request.model), **seed)))
 
 
 @st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)

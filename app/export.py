@@ -12,7 +12,14 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.io import to_html
 
-from andrea.requests import AttentionRequest, LensMapRequest, ModelRequest, Request, TraceRequest
+from andrea.requests import (
+    AttentionRequest,
+    LensMapRequest,
+    ModelRequest,
+    NormRequest,
+    Request,
+    TraceRequest,
+)
 from app.i18n import _, current
 
 if TYPE_CHECKING:
@@ -33,8 +40,8 @@ def quoted(text: str) -> str:
     return shlex.quote(text)
 
 
-def command(request: Request) -> str:
-    """Return the terminal command that gives the same numbers.
+def command(request: Request, more: str = "") -> str:
+    """Return the terminal command that gives the same numbers, with ``more`` options at its end.
 
     The model is always named; of the other switches only those that differ from their defaults.
     """
@@ -43,11 +50,13 @@ def command(request: Request) -> str:
     if not late:
         parts.append(quoted(request.text))
     parts += _model_options(request.model)
-    if isinstance(request, TraceRequest) and request.position != -1:
+    if isinstance(request, TraceRequest | NormRequest) and request.position != -1:
         parts.append(f"--position {request.position}")
-    if isinstance(request, AttentionRequest) and request.layer:
+    if isinstance(request, AttentionRequest | NormRequest) and request.layer:
         parts.append(f"--layer {request.layer + 1}")  # the terminal counts blocks from 1
-    parts.append("--json")
+    if isinstance(request, NormRequest) and request.ln != "ln1":
+        parts.append(f"--ln {request.ln}")
+    parts += [*more.split(), "--json"]
     if late:
         parts.append(f"-- {quoted(request.text)}")
     return " ".join(parts)
@@ -60,6 +69,8 @@ def _subcommand(request: Request) -> str:
         return "attention"
     if isinstance(request, LensMapRequest):
         return "lens-map"
+    if isinstance(request, NormRequest):
+        return "norm"
     raise TypeError(f"no command for {type(request).__name__}")
 
 

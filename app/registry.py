@@ -69,6 +69,16 @@ PAGES: tuple[PageEntry, ...] = (
         BLOCK,
     ),
     PageEntry(
+        "pages/norm.py",
+        "norm",
+        N_("Normalisation"),
+        N_(
+            "What a LayerNorm does to one token's vector, which numbers it averages, and what its "
+            "place does to the stream."
+        ),
+        BLOCK,
+    ),
+    PageEntry(
         "pages/parameters.py",
         "parameters",
         N_("Parameters"),
