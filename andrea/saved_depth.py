@@ -68,6 +68,7 @@ def result_of(data: dict[str, Any]) -> SurveyResult:
         prob=floats(data["prob"]),
         loss=floats(data["loss"]),
         hits=floats(data["hits"]),
+        own=floats(data["own"]),
         sizes=sizes,
         sizes_init=sizes_of(data["sizes_init"]),
         attention=AttentionSummary(**{k: floats(v) for k, v in data["attention"].items()}),

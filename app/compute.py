@@ -37,6 +37,7 @@ from andrea.requests import (
     StreamNormsRequest,
     TraceRequest,
 )
+from andrea.requests_depth import DepthQuestion
 from andrea.sources import LoadedModel
 from app import state
 
@@ -213,6 +214,23 @@ def parameters(request: ParametersRequest) -> ParametersResult:
 def _parameters(request: ParametersRequest) -> ParametersResult:
     state.still_wanted()
     return engine.run(request)
+
+
+def blocks(request: DepthQuestion) -> Any:
+    """Answer a question about depth, from the cache if somebody has asked before.
+
+    Raises
+    ------
+    InputError
+        If the request is impossible.
+    """
+    return _blocks(request)
+
+
+@st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)
+def _blocks(request: DepthQuestion) -> Any:
+    state.still_wanted()
+    return engine.run(request, loaded, state.still_wanted)
 
 
 def tokens(text: str, request: ModelRequest) -> Tokens:

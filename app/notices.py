@@ -25,6 +25,8 @@ NAMES: dict[str, str] = {
     "seeds": N_("seeds"),
     "words": N_("real text"),
     "kind": N_("weights"),
+    "change": N_("what is changed"),
+    "block": N_("block"),
 }
 
 

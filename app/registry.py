@@ -69,6 +69,13 @@ PAGES: tuple[PageEntry, ...] = (
         BLOCK,
     ),
     PageEntry(
+        "pages/depth.py",
+        "depth",
+        N_("Depth"),
+        N_("What twelve blocks do: what each adds to the answer, and what is lost without it."),
+        MODEL,
+    ),
+    PageEntry(
         "pages/norm.py",
         "norm",
         N_("Normalisation"),

@@ -240,6 +240,7 @@ def test_lens_sizes_and_attention_by_hand() -> None:
         model(ids, record)
         logs: list[list[float]] = [[] for _ in range(L + 1)]
         ranks: list[list[int]] = [[] for _ in range(L + 1)]
+        own: list[list[bool]] = [[] for _ in range(L + 1)]
         for b in range(ids.shape[0]):
             for depth in range(L + 1):
                 name = f"blocks.{depth}.resid_pre" if depth < L else f"blocks.{L - 1}.resid_post"
@@ -250,6 +251,7 @@ def test_lens_sizes_and_attention_by_hand() -> None:
                     logits = model.wte.double().numpy() @ y
                     right = logits[ids[b, t + 1]]
                     logs[depth].append(right - np.logaddexp.reduce(logits))
+                    own[depth].append(logits.argmax() == ids[b, t])
                     ranks[depth].append(1 + int((logits > right + 1e-5).sum()))
             for i in range(L):
                 names = ("resid_pre", "attn_out", "resid_mid", "mlp_out", "resid_post")
@@ -279,6 +281,7 @@ def test_lens_sizes_and_attention_by_hand() -> None:
             assert result.prob[g, depth] == pytest.approx(
                 sorted(np.exp(logs[depth]))[(len(logs[depth]) - 1) // 2], rel=1e-3
             )
+            assert result.own[g, depth] == pytest.approx(np.mean(own[depth]))
             assert result.hits[g, depth] == pytest.approx(np.mean(np.array(ranks[depth]) == 1))
     middle = lambda rows: [sorted(row)[(len(row) - 1) // 2] for row in rows]  # noqa: E731
     np.testing.assert_allclose(result.sizes.share, middle(shares), rtol=1e-5)

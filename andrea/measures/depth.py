@@ -51,6 +51,8 @@ class DepthResult:
         float32 [G, L + 1]: mean cross-entropy there, in nats; the loss of only the first k blocks.
     hits
         float32 [G, L + 1]: share of the positions at which the right token stands first.
+    own
+        float32 [G, L + 1]: share of the positions at which the token itself stands first.
     sizes, sizes_init
         Of this model, and of fresh weights in its shape (``None`` if it is itself fresh).
     attention
@@ -64,6 +66,7 @@ class DepthResult:
     prob: Floats
     loss: Floats
     hits: Floats
+    own: Floats
     sizes: Sizes
     sizes_init: Sizes | None
     attention: AttentionSummary
@@ -104,11 +107,15 @@ def tally_block(tally: Tally, layer: int, record: Record) -> None:
 
 
 def read_lens(model: Andrea, x: Tensor, ids: Tensor) -> Tensor:
-    """Return ln p and rank of each next token as the lens reads it: (B, T, D) -> (2, B (T - 1))."""
+    """Read the lens at each of n = B (T - 1) positions: (B, T, D) -> float64 (3, n).
+
+    The rows are ln p and rank of the next token, and 1 where the token itself stands first.
+    """
     logits = model.unembed(x[:, :-1]).float().flatten(0, 1)
     right = ids[:, 1:].flatten()
     log_prob = logits.log_softmax(-1).gather(-1, right[:, None])[:, 0]
-    return torch.stack([log_prob.double(), rank_of(logits, right).double()])
+    itself = logits.argmax(-1) == ids[:, :-1].flatten()
+    return torch.stack([log_prob.double(), rank_of(logits, right).double(), itself.double()])
 
 
 @torch.no_grad()
@@ -153,7 +160,7 @@ def depth(request: DepthRequest, loaded: LoadedModel, check: Check = nothing) ->
                 heads[i] += attention_summary.summed(record["attn.pattern"], record["attn.v"]).cpu()
                 rows[i + 1].append(read_lens(model, x, part))
         lens.append(torch.stack([torch.cat(row, dim=1) for row in rows]))
-    read = torch.stack(lens)  # (G, L + 1, 2, positions)
+    read = torch.stack(lens)  # (G, L + 1, 3, positions)
     fresh = fresh_twin(config, request.init_seed, model, check) if request.model.trained else None
     return DepthResult(
         request=request,
@@ -161,6 +168,7 @@ def depth(request: DepthRequest, loaded: LoadedModel, check: Check = nothing) ->
         prob=read_only(read[:, :, 0].exp().median(-1).values),
         loss=read_only(-read[:, :, 0].mean(-1)),
         hits=read_only((read[:, :, 1] == 1).double().mean(-1)),
+        own=read_only(read[:, :, 2].mean(-1)),
         sizes=tally.sizes(),
         sizes_init=None if fresh is None else sizes_of(fresh, chunks, check),
         attention=attention_summary.summary(heads, len(LANGUAGES) * request.n_passages),
