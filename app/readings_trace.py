@@ -67,7 +67,7 @@ def prediction_reading(result: TraceResult) -> str:
     shares = np.array([share for share, _angle in found])
     angles = np.array([angle for _share, angle in found])
     if not np.isfinite(shares).all():
-        return _("Some of the numbers are not finite here: the stream has overflowed.")
+        return _("There is no answer here: at some place the vector is zero or no longer finite.")
     if not config["residual"]:
         return _(
             "Here it replaces it: the residual is off, so what comes out of a branch is all that "

@@ -223,3 +223,32 @@ def test_a_click_on_the_map_moves_the_walk(page: Page, server: Server) -> None:
     settled(page)
     expect(page.locator('[role="group"] button[aria-pressed="true"]')).to_have_count(1)
     page.wait_for_function("location.search.includes('resid_post')")
+
+
+def test_the_copied_link_holds_the_place_reached_in_the_browser(
+    new_page: NewPage, server: Server
+) -> None:
+    page = new_page(permissions=["clipboard-read", "clipboard-write"])
+    open_page(page, server, "trace", lang="it", text="Il gatto dorme", pos="2")
+    go_to_block(page, 7)
+    there = at(page)
+    page.get_by_role("button", name="Copia il link").click()
+    expect(page.get_by_text("Link copiato").first).to_be_visible()
+    query = parse_qs(page.evaluate("navigator.clipboard.readText()").split("?")[1])
+    assert {k: v[0] for k, v in query.items()} == {
+        "lang": "it", "text": "Il gatto dorme", "model": "andrea-mini", "seed": "0",
+        "norm": "pre", "residual": "true", "depth": "12", "pos": "2", "at": there,
+    }  # fmt: skip
+
+
+def test_the_downloaded_numbers_are_the_terminals(page: Page, server: Server) -> None:
+    open_page(page, server, "trace", lang="en", text="The king")
+    expected = terminal("trace", "The king")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="This token's numbers").click()
+    lines = Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()
+    assert any(expected["provenance"]["weights_sha256"] in line for line in lines[:20])
+    rows = [line.split(",") for line in lines if line.startswith("blocks.3.resid_mid,")]
+    values = [float(row[-1]) for row in rows]
+    recorded = expected["activations"]["blocks.3.resid_mid"]
+    assert values == pytest.approx(recorded, rel=1e-5, abs=1e-6)
