@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 
 from andrea import engine, saved_depth
 from andrea.config import PRESETS
@@ -38,14 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--n-tokens", type=int, default=d.n_tokens, help="of each passage (%(default)s)")
     add("--save", action="store_true", help="measure again what the site shows at once")
     add("--json", action="store_true", help="print one JSON document")
-
-
-def command(text: str, change: str) -> str:
-    """Return the command that repeats what the page shows of the trained model."""
-    quoted = shlex.quote(text)
-    if text.startswith("-"):  # would read as an option
-        return f"python -m andrea depth --change {change} --json -- {quoted}"
-    return f"python -m andrea depth {quoted} --change {change} --json"
 
 
 def run(args: argparse.Namespace) -> None:

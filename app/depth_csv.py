@@ -1,4 +1,4 @@
-"""The Depth page's numbers as one tidy CSV: a row a value."""
+"""The Depth page's numbers as one tidy CSV, a row a value, and the command that repeats them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from dataclasses import asdict
 
 import numpy as np
 
-from andrea.cli_depth import command
 from andrea.data import LANGUAGES
 from andrea.measures.ablation import ChangesResult
 from andrea.measures.attribution import WaterfallResult
 from andrea.measures.depth import DepthResult
-from app.export import one_line, value
+from app.export import one_line, quoted, value
 
 HEADER = "quantity,group,block,head,value"
+
+
+def command(text: str, change: str) -> str:
+    """Return the terminal command that repeats what the page shows of the trained model."""
+    if text.startswith("-"):  # would read as an option
+        return f"python -m andrea depth --change {change} --json -- {quoted(text)}"
+    return f"python -m andrea depth {quoted(text)} --change {change} --json"
 
 
 def survey_rows(result: DepthResult) -> Iterator[str]:

@@ -7,7 +7,6 @@ from typing import cast
 import streamlit as st
 
 from andrea import saved_depth
-from andrea.cli_depth import command
 from andrea.measures.ablation import AnswersResult, ChangesResult
 from andrea.measures.attribution import WaterfallResult
 from andrea.measures.depth import DepthResult
@@ -199,7 +198,7 @@ def answers(text: str, change: Change) -> AnswersResult:
 
 def downloads(drop: WaterfallResult, result: DepthResult, changed: ChangesResult) -> list[Download]:
     """Return the files to take along: all numbers, and the waterfall."""
-    repeat = command(drop.request.text, changed.request.change)
+    repeat = depth_csv.command(drop.request.text, changed.request.change)
     return [
         Download(
             _("All numbers (CSV)"), lambda: depth_csv.table(drop, result, changed), "depth.csv"

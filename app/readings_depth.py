@@ -11,7 +11,7 @@ from andrea.measures.ablation import AnswersResult, ChangesResult
 from andrea.measures.attention_summary import FIRST_QUERY
 from andrea.measures.attribution import WaterfallResult
 from andrea.measures.depth import DepthResult
-from app.figures.base import shown
+from app.figures.base import share, shown
 from app.figures.depth import part_label
 from app.i18n import _, integer, ngettext, number, percent, signed
 from app.readings import sublayer, voice
@@ -41,7 +41,7 @@ def waterfall_reading(result: WaterfallResult) -> str:
         "The logit of “{token}” lies {logit} above the mean of all logits. The largest part comes "
         "from “{best}” ({most})."
     ).format(
-        token=shown(result.answer_label).strip("·"),
+        token=shown(result.answer_label),
         logit=number(result.logit, 2),
         best=names[best],
         most=signed(float(shares[best]), 2),
@@ -71,7 +71,7 @@ def sizes_reading(result: DepthResult) -> list[str]:
                 "stream has grown and each step is about as long as before."
             ).format(first=number(float(cosine[0]), 2), last=number(float(cosine[-1]), 2))
         )
-    cosine, share = result.sizes.cosine, result.sizes.share
+    cosine, steps = result.sizes.cosine, result.sizes.share
     least = int(cosine.argmin())
     sentences.append(
         _(
@@ -83,9 +83,9 @@ def sizes_reading(result: DepthResult) -> list[str]:
             cosine=number(float(cosine[least]), 2),
             most=integer(int(cosine.argmax()) + 1),
             nearest=number(float(cosine.max()), 2),
-            share=number(float(np.median(share)), 2),
-            largest=number(float(share.max()), 2),
-            which=sublayer(int(share.argmax()) + 1),
+            share=number(float(np.median(steps)), 2),
+            largest=number(float(steps.max()), 2),
+            which=sublayer(int(steps.argmax()) + 1),
         )
     )
     return sentences
@@ -184,7 +184,7 @@ def answer_reading(result: AnswersResult, k: int) -> str:
     """Say what the text's answer becomes."""
     p = result.places.index(k)
     base, label = shown(result.base_label), shown(result.labels[p])
-    before, now = percent(result.base_prob, 1), percent(float(result.base_probs[p]), 1)
+    before, now = (share(voice(), float(x)) for x in (result.base_prob, result.base_probs[p]))
     if label == base:
         return _("The answer to the text stays “{base}”: {before} before, {now} now.").format(
             base=base, before=before, now=now
@@ -193,7 +193,7 @@ def answer_reading(result: AnswersResult, k: int) -> str:
         "The answer to the text changes from “{base}” to “{label}” ({prob}); “{base}” goes "
         "from {before} to {now} and stands at rank {rank}."
     ).format(
-        base=base, label=label, prob=percent(float(result.probs[p]), 1), before=before, now=now,
+        base=base, label=label, prob=share(voice(), float(result.probs[p])), before=before, now=now,
         rank=integer(int(result.base_ranks[p])),
     )  # fmt: skip
 

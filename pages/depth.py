@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from andrea.cli_depth import command
 from andrea.requests_depth import WaterfallRequest
-from app import compute, controls, depth_view, layout, readings_depth, state
+from app import compute, controls, depth_csv, depth_view, layout, readings_depth, state
 from app.i18n import _
 
 layout.page_header(
@@ -98,6 +97,6 @@ st.markdown(
 
 layout.take_away(
     state.share_link(text=text, change=change, block=block),
-    command(text, change),
+    depth_csv.command(text, change),
     depth_view.downloads(drop, survey, changed),
 )

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 from andrea import engine, saved, saved_depth
 from andrea.__main__ import main
-from andrea.cli_depth import command
 from andrea.config import PRESETS
 from andrea.data import passages
 from andrea.errors import InputError
@@ -372,11 +371,6 @@ def test_the_terminal_gives_the_same_numbers(capsys) -> None:
     assert "off by" in capsys.readouterr().out
     assert main([*arguments, "--change", "nothing"]) == 2
     assert "nothing" in capsys.readouterr().err
-
-
-def test_the_command_survives_any_text() -> None:
-    assert command("it's", "mlp") == """python -m andrea depth 'it'"'"'s' --change mlp --json"""
-    assert command("-x", "block").endswith("--json -- -x")
 
 
 def test_what_is_saved_counts_only_for_its_own_weights(tmp_path, monkeypatch) -> None:

@@ -51,7 +51,7 @@ def waterfall(result: WaterfallResult, theme: Theme, voice: Voice) -> go.Figure:
         voice,
         _("How the answer “{token}” comes about").format(token=token(result.answer_label, 20)),
         height=110 + ROW * (len(shares) + 1),
-        subtitle=_("each part's direct share of its logit, less the mean of all logits"),
+        subtitle=_("direct shares of its logit, less the mean"),
     )
     labels = [part_label(voice, name) for name in result.names]
     rows = [*range(len(shares) + 1)]

@@ -38,7 +38,7 @@ def lens_curves(result: DepthResult, vocabulary: int, theme: Theme, voice: Voice
     _ = voice.gettext
     n = voice.integer(2 * result.n_positions)
     title = _("The lens over {n} positions").format(n=n)
-    subtitle = _("the token that really comes next, as the lens reads it at each depth")
+    subtitle = _("the token that really comes next")
     fig = figure(theme, voice, title, 560, subtitle)
     fig.update_layout(margin_t=92)
     x = np.arange(result.rank.shape[1])
@@ -79,9 +79,7 @@ def change_curves(
     ``chosen`` is the place that the reader looks at, marked by a band.
     """
     _ = voice.gettext
-    fig = figure(
-        theme, voice, title, 380, _("loss on the passages, nats a token; dotted: as it is")
-    )
+    fig = figure(theme, voice, title, 380, _("loss in nats a token; dotted: as it is"))
     places = np.array(result.places)
     fig.add_vrect(x0=chosen - 0.4, x1=chosen + 0.4, fillcolor=theme["soft"], line_width=0,
                   layer="below")  # fmt: skip
@@ -115,9 +113,10 @@ def heads(result: DepthResult, theme: Theme, voice: Voice) -> go.Figure:
     for name, z in zip(names, (a.first, a.previous, a.own), strict=True):
         maps.append((name, z, [[share(voice, float(v)) for v in row] for row in z]))
     L, H = a.entropy.shape
+    most = max(float(np.nanmax(z)) for _name, z, _written in maps[1:])  # one scale for all shares
     fig = figure(
         theme, voice, _("Where the heads look"), 130 + 2 * max(160, 20 * L + 30),
-        _("blocks downwards, heads across; darker or brighter blue: more"),
+        _("blocks down, heads across; bluer: more"),
     )  # fmt: skip
     for k, (name, z, written) in enumerate(maps):
         n = "" if k == 0 else str(k + 1)
@@ -127,8 +126,8 @@ def heads(result: DepthResult, theme: Theme, voice: Voice) -> go.Figure:
                   + f"<br>{name}: <b>{written[i][h]}</b>" for h in range(H)]
                  for i in range(L)]  # fmt: skip
         fig.add_heatmap(
-            z=z, zmin=0, zmax=1, x=np.arange(1, H + 1), y=np.arange(1, L + 1), xaxis=f"x{n}",
-            yaxis=f"y{n}", colorscale=ramp(theme), showscale=False, xgap=1, ygap=1, text=hover,
+            z=z, zmin=0, zmax=most if k else 1, x=np.arange(1, H + 1), y=np.arange(1, L + 1),
+            xaxis=f"x{n}", yaxis=f"y{n}", colorscale=ramp(theme), showscale=False, xgap=1, ygap=1, text=hover,
             hovertemplate="%{text}<extra></extra>",
         )  # fmt: skip
         ticks = block_ticks(L)["tickvals"]
