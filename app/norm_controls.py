@@ -83,10 +83,26 @@ def settings() -> Settings:
     """Show gamma, beta and epsilon; return what they say."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         gamma = st.slider(
-            _("γ: times"), 0.0, 3.0, 1.0, 0.1, key="gscale", bind="query-params", width=215
+            _("γ ×"),
+            0.0,
+            3.0,
+            1.0,
+            0.1,
+            format="%.1f",
+            key="gscale",
+            bind="query-params",
+            width=215,
         )
         beta = st.slider(
-            _("β: plus"), -3.0, 3.0, 0.0, 0.1, key="bshift", bind="query-params", width=215
+            _("β +"),
+            -3.0,
+            3.0,
+            0.0,
+            0.1,
+            format="%.1f",
+            key="bshift",
+            bind="query-params",
+            width=215,
         )
         eps = st.select_slider(
             _("ε"), EPSILONS, OWN_EPSILON, key="eps", bind="query-params", width=215,

@@ -23,7 +23,7 @@ from app.norm_picture import code, placement_svg
 from app.readings_norm import size
 from app.tables import Line
 
-FEATURES = 8  # columns that the matrix shows
+FEATURES = 6  # columns that the matrix shows
 
 
 def vector(result: NormResult, made: Applied) -> None:

@@ -92,7 +92,10 @@ layout.steps(
             "Choose a fresh model without the residual and post-norm, block 1: the variance after "
             "the division is far from 1. Why?"
         ),
-        _("Go to the last block of the trained model: how long is the stream there, and after?"),
+        _(
+            "Go to the last block of the trained model: how long is the vector there, and how long "
+            "after the LayerNorm?"
+        ),
     ]
 )
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.base import SMALL, Theme, Voice, axis, figure, mix, size_of, text_on, token
+from app.figures.base import SMALL, Theme, Voice, axis, figure, mix, size_of, text_on, titled, token
 
 Doubles = npt.NDArray[np.float64]
 BINS = 48
@@ -157,7 +157,7 @@ def matrix(m: Matrix, theme: Theme, voice: Voice, title: str, subtitle: str) -> 
     """Draw tokens x features; the row whose numbers are averaged together is outlined."""
     _ = voice.gettext
     n_rows, n_columns = m.values.shape
-    fig = figure(theme, voice, title, 150 + 34 * n_rows, subtitle)
+    fig = figure(theme, voice, title, 164 + 34 * n_rows, subtitle)
     names = [token(label, 9) for label in m.labels]
     shares = np.clip(m.values / (m.limit or 1.0), -1, 1)
     cells = [[cell_text(voice, float(v)) for v in row] for row in m.values]
@@ -185,13 +185,15 @@ def matrix(m: Matrix, theme: Theme, voice: Voice, title: str, subtitle: str) -> 
         fig.add_annotation(x=n_columns - 0.4, y=r, text=note, xanchor="left", showarrow=False,
                            font={"size": SMALL, "color": theme["mute"]})  # fmt: skip
     features = [str(c + 1) for c in range(n_columns)]
-    features[-1] += f" … {m.width}"
+    across = _("component, {n} of {width}").format(n=n_columns, width=voice.integer(m.width))
     room = 1.9 if any(m.notes) else -0.5 + 0.02
-    fig.layout.xaxis = axis(theme, tickvals=[*range(n_columns)], ticktext=features, side="top",
-                            range=[-0.55, n_columns - 0.5 + max(0.05, room)])  # fmt: skip
+    fig.layout.xaxis = axis(
+        theme, tickvals=[*range(n_columns)], ticktext=features, side="top",
+        title=titled(across, theme, 2), range=[-0.55, n_columns - 0.5 + max(0.05, room)],
+    )  # fmt: skip
     fig.layout.yaxis = axis(theme, tickvals=[*range(n_rows)], ticktext=names,
                             range=[n_rows - 0.45, -0.55])  # fmt: skip
-    fig.layout.margin.t = 100
+    fig.layout.margin.t = 116
     return fig
 
 
