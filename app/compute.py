@@ -171,9 +171,10 @@ def answer(request: Request) -> Any:
     InputError
         If the request is impossible; nothing is kept then, and page or frame shows it.
     """
-    # Beside trained weights stand fresh ones, whose seed counts.
-    seed = {"seed": request.model.seed} if isinstance(request, StreamNormsRequest) else {}
-    return _answer(replace(request, model=replace(plain(request.model), **seed)))
+    model = plain(request.model)
+    if isinstance(request, StreamNormsRequest):  # fresh weights stand beside trained ones
+        model = replace(model, seed=request.model.seed, norm="pre", residual=True)
+    return _answer(replace(request, model=model))
 
 
 @st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)

@@ -185,7 +185,7 @@ def matrix(m: Matrix, theme: Theme, voice: Voice, title: str, subtitle: str) -> 
         fig.add_annotation(x=n_columns - 0.4, y=r, text=note, xanchor="left", showarrow=False,
                            font={"size": SMALL, "color": theme["mute"]})  # fmt: skip
     features = [str(c + 1) for c in range(n_columns)]
-    across = _("component, {n} of {width}").format(n=n_columns, width=voice.integer(m.width))
+    across = _("components 1 to {n} of {width}").format(n=n_columns, width=voice.integer(m.width))
     room = 1.9 if any(m.notes) else -0.5 + 0.02
     fig.layout.xaxis = axis(
         theme, tickvals=[*range(n_columns)], ticktext=features, side="top",

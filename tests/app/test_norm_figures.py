@@ -3,6 +3,7 @@
 import csv
 import io
 import shlex
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,7 +15,7 @@ from andrea.measures.layernorm import apply, disturb, layer_norm
 from andrea.measures.norm import NormResult
 from andrea.measures.stream_norms import StreamCurve
 from andrea.requests import ModelRequest, NormRequest, StreamNormsRequest
-from app import norm_view, readings, readings_norm
+from app import compute, norm_view, readings, readings_norm
 from app.figures import norm as figures
 from app.figures.base import contrast, text_on
 from app.i18n import use_language
@@ -147,6 +148,20 @@ def test_stream_lines_are_the_curves():
     for trace, c in zip(drawn, lengths.curves, strict=True):
         assert list(trace.x) == [0, 1, 2]
         np.testing.assert_allclose(np.asarray(trace.y), c.norms)
+
+
+def test_switches_share_one_answer_and_the_seed_counts():
+    one, two, other = (
+        compute.answer(StreamNormsRequest(TEXT, ModelRequest("andrea-12m", seed, norm, True, 1)))
+        for seed, norm in ((4, "pre"), (4, "none"), (5, "pre"))
+    )
+    assert one is two and one.fresh_sha256 != other.fresh_sha256
+    mini = ModelRequest("andrea-mini", n_layer=1)
+    seeds = [compute.answer(StreamNormsRequest(TEXT, replace(mini, seed=s))) for s in (0, 1)]
+    first, second = (r.curves for r in seeds)
+    assert first[-1].trained and second[-1].trained
+    np.testing.assert_array_equal(first[-1].norms, second[-1].norms)
+    assert first[0].norms[1] != second[0].norms[1]
 
 
 # -- sentences -------------------------------------------------------------------------------------
