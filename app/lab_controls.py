@@ -104,8 +104,8 @@ def _shared(start: lab.LabSettings, sweep: bool) -> lab.LabSettings:
         bind="query-params",
         help=_(
             "xavier: uniform, per matrix, as in Xiong et al. gpt2: normal with deviation 0.02, "
-            "branch outputs scaled by 1/√(2L), as in ANDREA. The same for every arm: it decides "
-            "the picture."
+            "branch outputs scaled by 1/√(2L), as in ANDREA. The same for every arm: the "
+            "results depend on it."
         ),
     )
     width = st.select_slider(

@@ -33,7 +33,7 @@ def commentary(name: str) -> str:
             "The usual picture says: no residual, no gradient. With LayerNorm that is false. At "
             "every block LayerNorm restores the size, so the gradient arrives as large as it set "
             "out, or larger. What is lost is the content: attention averages, nothing reminds a "
-            "token of what it was, and after some blocks all positions carry one and the same "
+            "token of what it was, and after some blocks all positions carry practically the same "
             "vector (Dong et al. 2021)."
         ),
         "theorem": _(

@@ -127,8 +127,8 @@ def prediction_reading(andrea: ParametersResult, gpt2: ParametersResult) -> str:
     a, g = (next(x for x in r.groups if x.name == "embeddings") for r in (andrea, gpt2))
     return _(
         "In ANDREA-120M the embeddings have {n} parameters, {share} of them all. A third, as the "
-        "lesson has it, would be right for GPT-2 small: {gpt2}, because its vocabulary is six "
-        "times as large."
+        "lesson has it, would be right for GPT-2 small: {gpt2}, because its vocabulary is "
+        "about six times as large."
     ).format(n=integer(a.total), share=percent(a.share, 1), gpt2=percent(g.share, 1))
 
 

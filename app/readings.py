@@ -57,7 +57,9 @@ def lens_reading(result: TraceResult) -> str:
         return _overflow(norms_of(result.activations)) + " " + _("So the model has no answer here.")
     sentences = [_climb(result), _moves(result)]
     if not np.isfinite(result.lens_answer_prob).all():
-        sentences.append(_("At some depths the lens finds no finite number: they have no guess."))
+        sentences.append(
+            _("At some depths the lens finds no finite number: there is no guess there.")
+        )
     if result.provenance.config["norm"] != "pre":
         sentences.append(
             _("This model has no final LayerNorm, so the lens unembeds the stream as it is.")
@@ -176,13 +178,13 @@ def _largest(norms: Norms, residual: bool) -> str:
     }
     if residual:
         return _(
-            "Beside the stream it is added to, the largest correction is that of {largest} "
+            "Relative to the stream it is added to, the largest correction is that of {largest} "
             "({most}), the smallest that of {smallest} ({least})."
         ).format(**values)
     return _(
-        "Nothing is added here: each branch replaces the stream. Beside the stream it replaces, "
-        "the largest output is that of {largest} ({most}), the smallest that of {smallest} "
-        "({least})."
+        "Nothing is added here: each branch replaces the stream. Relative to the stream it "
+        "replaces, the largest output is that of {largest} ({most}), the smallest that of "
+        "{smallest} ({least})."
     ).format(**values)
 
 
@@ -204,7 +206,7 @@ def attention_reading(result: AttentionResult, position: int, head: int | None =
             head=integer(head + 1), block=block, reader=reader
         )
     if not np.isfinite(weights).all():
-        return _("{who} has no finite attention weights: the scores outgrew their numbers.").format(
+        return _("{who} has no finite attention weights: the scores have outgrown float32.").format(
             who=who
         )
     if position == 0:

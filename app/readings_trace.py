@@ -78,9 +78,9 @@ def prediction_reading(result: TraceResult) -> str:
         "It adds to it. Over {n} sublayer the correction is {median} of the vector it is added to "
         "and turns it by {turn}°; the largest comes from {most} ({large}), the smallest from "
         "{least} ({small}).",
-        "It adds to it. Over {n} sublayers the correction is, in the middle of the range, {median} "
-        "of the vector it is added to and turns it by {turn}°; the largest comes from {most} "
-        "({large}), the smallest from {least} ({small}).",
+        "It adds to it. Over {n} sublayers the median correction is {median} of the vector it is "
+        "added to, and the median turn {turn}°; the largest comes from {most} ({large}), the "
+        "smallest from {least} ({small}).",
         n,
     ).format(
         n=integer(n),

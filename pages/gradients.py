@@ -23,7 +23,7 @@ layout.page_header(
 
 guess = layout.predict(
     "gradients",
-    _("A stack of twelve blocks: in which one does the gradient get lost on its way back?"),
+    _("Stacks of twelve blocks: in which one does the gradient get lost on its way back?"),
     [readings_gradients.arm_label(arm) for arm in lab.GUIDES[lab.DEFAULT_GUIDE].arms],
 )
 if guess is not None:

@@ -65,13 +65,13 @@ with words:
                 "nothing there, it only adds."
             ),
             _(
-                "The first branch is attention: it lets each token read from the tokens before "
-                "it, and adds what it found."
+                "The first branch is attention: it lets each token read from itself and the "
+                "tokens before it, and adds what it found."
             ),
             _(
                 "The second branch is the MLP: it treats each token by itself, spreads its "
-                "vector over four times as many numbers, bends them with GELU, brings them back "
-                "and adds the result."
+                "vector over four times as many numbers, passes them through GELU, comes back to "
+                "the first length and adds the result."
             ),
             _(
                 "At the start of each branch a LayerNorm brings the numbers to a common scale; "

@@ -19,13 +19,13 @@ layout.page_header(
     _("Where the parameters sit"),
     _(
         "A model of this kind is a handful of matrices, repeated. Count them to the last number, "
-        "turn the sizes yourself, and see which sum of the lesson comes out."
+        "change the sizes yourself, and see which of the lesson's sums come out right."
     ),
 )
 
 guess = layout.predict(
     "parameters",
-    _("Which share of ANDREA-120M's parameters are its embeddings?"),
+    _("What share of ANDREA-120M's parameters is in its embeddings?"),
     text.guesses(),
 )
 if guess is not None:

@@ -82,9 +82,9 @@ layout.steps(
 layout.section(_("What this cannot show"))
 st.write(
     _(
-        "This is a small model that read a few million words, most of them in novels of before "
-        "1930: its guesses are its own. The lens reads an unfinished stream as if it were "
-        "finished, so an early guess is a hint and no thought of the model. What an attention "
+        "This is a small model that read a few million words, most of them in novels from "
+        "before 1930, and its guesses show it. The lens reads an unfinished stream as if it were "
+        "finished, so an early guess is a hint, not a thought of the model. What an attention "
         "head reads tells where it looks, not why."
     )
 )

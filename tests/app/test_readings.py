@@ -58,7 +58,7 @@ def test_the_lens_in_italian():
         said = readings.lens_reading(with_ranks([90, 20, 4, 5, 1]))
     assert said == (
         "La risposta finale, «·re», entra per la prima volta fra i primi cinque dopo il blocco 1, "
-        "conquista stabilmente il primo posto dopo il blocco 2 e arriva a una probabilità di "
+        "conquista stabilmente il primo posto dopo il blocco 2 e arriva in fondo con probabilità "
         "34\N{NARROW NO-BREAK SPACE}%. Lungo la strada, in classifica, sale 3 volte e scende 1 "
         "volta."
     )

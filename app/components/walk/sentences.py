@@ -67,12 +67,13 @@ def sentences() -> dict[str, str]:
             "position (norm {b}) add up to norm {c}."
         ),
         "say_norm_pre": _(
-            "Mean {mean} and deviation {std} become 0 and 1 (variance {var}, a hair below 1 "
-            "because of epsilon). The branch reads this copy; the stream itself stays as it is."
+            "Mean {mean} and deviation {std} become 0 and, but for epsilon, 1 (variance "
+            "{var}). The branch reads this copy; the stream itself stays as it is."
         ),
         "say_norm_post": _(
-            "Mean {mean} and deviation {std} become 0 and 1 (variance {var}). In post-norm this "
-            "stands on the stream: what goes on is the normalised vector, norm {norm}."
+            "Mean {mean} and deviation {std} become 0 and, but for epsilon, 1 (variance "
+            "{var}). In post-norm this stands on the stream: what goes on is the normalised "
+            "vector, norm {norm}."
         ),
         "say_norm_final": _(
             "One last time mean {mean} and deviation {std} become 0 and 1; gamma and beta bring "
@@ -121,7 +122,7 @@ def sentences() -> dict[str, str]:
         ),
         "say_gelu": _(
             "Positive units: {n} of {m} ({share}). The strongest {tenth}, one in ten, carry {top} "
-            "of the sum of squares; the others stay near zero, never below −0.17."
+            "of the sum of squares; the negative ones stay near zero, never below −0.17."
         ),
         "say_relu": _(
             "Units that fire: {n} of {m} ({share}); the others are exactly zero. The strongest "

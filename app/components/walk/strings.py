@@ -72,7 +72,8 @@ def frame() -> dict[str, str]:
         "space_key": _("space"),
         "save_svg": _("Download this picture (SVG)"),
         "bytes": _(
-            "All of this token's numbers came once: {kb} KB. Stepping asks nothing of the server."
+            "All of this token's numbers came at once: {kb} kB. Stepping asks nothing more of the "
+            "server."
         ),
         "halved": _("To fit, these travelled in half precision and show three digits: {names}."),
         "picture_title": _("Block {block}, token {token}"),
@@ -139,9 +140,11 @@ def strip_names() -> dict[str, str]:
         "cell_logit": _("{token}: {value}"),
         "scale_same": _("Same colours in all strips, up to ±{max}; square-root ramp."),
         "scale_own": _("Each strip has its own colour scale; square-root ramp."),
-        "row_is_head": _("One row a head."),
-        "row_is_head_keys": _("One row a head, one column a token; BOS, position 0, comes first."),
-        "row_is_head_z": _("In z, one row a head."),
+        "row_is_head": _("One row per head."),
+        "row_is_head_keys": _(
+            "One row per head, one column per token; BOS, position 0, comes first."
+        ),
+        "row_is_head_z": _("In z, one row per head."),
         "stat_shape": _("shape"),
         "stat_mean": _("mean"),
         "stat_std": _("std. dev."),
