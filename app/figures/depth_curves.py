@@ -127,8 +127,8 @@ def heads(result: DepthResult, theme: Theme, voice: Voice) -> go.Figure:
                  for i in range(L)]  # fmt: skip
         fig.add_heatmap(
             z=z, zmin=0, zmax=most if k else 1, x=np.arange(1, H + 1), y=np.arange(1, L + 1),
-            xaxis=f"x{n}", yaxis=f"y{n}", colorscale=ramp(theme), showscale=False, xgap=1, ygap=1, text=hover,
-            hovertemplate="%{text}<extra></extra>",
+            xaxis=f"x{n}", yaxis=f"y{n}", colorscale=ramp(theme), showscale=False, xgap=1, ygap=1,
+            text=hover, hovertemplate="%{text}<extra></extra>",
         )  # fmt: skip
         ticks = block_ticks(L)["tickvals"]
         fig.update_layout({

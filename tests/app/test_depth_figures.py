@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from andrea import engine, saved_depth
 from andrea.requests import ModelRequest
@@ -239,3 +240,15 @@ def test_a_saved_result_is_shown_only_if_it_holds(holds, changed, monkeypatch):
 def test_a_place_that_a_change_does_not_have_is_the_nearest(changed):
     assert depth_view.snapped(replace(changed, places=(1, 2)), 3) == 2
     assert depth_view.snapped(replace(changed, places=(0,)), 3) == 0
+
+
+def test_saved_numbers_say_so_and_can_be_measured_live(survey, monkeypatch):
+    asked = []
+    monkeypatch.setattr(saved_depth, "find", lambda request: survey)
+    monkeypatch.setattr(compute, "blocks", lambda request: asked.append(request) or survey)
+    at = AppTest.from_string("from app import depth_view\ndepth_view.survey()").run()
+    (told,) = [e.proto.body for e in at.get("html")]
+    assert survey.provenance.date[:10] in told and survey.provenance.device_name in told
+    assert asked == []
+    at.button[0].click().run()
+    assert asked == [DepthRequest()] and not at.get("html") and not at.exception

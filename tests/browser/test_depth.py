@@ -52,7 +52,7 @@ def test_without_the_residual_it_collapses_and_the_address_knows(
     page: Page, server: Server
 ) -> None:
     open_page(page, server, "depth", lang="en")
-    page.get_by_role("button", name="cut every residual").click()
+    page.get_by_text("cut every residual", exact=True).click()
     expect(reading(page, "same probability")).to_have_count(1)
     settled(page)
     expect(page.get_by_role("slider", name="Block")).to_be_disabled()
