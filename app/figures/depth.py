@@ -97,6 +97,7 @@ def two_rows(fig: go.Figure, theme: Theme, upper: str, lower: str, gap: float = 
         yaxis={"domain": [1 - middle, 1]},
         yaxis2={"domain": [0, middle], "anchor": "x2"},
     )
+    fig.update_yaxes(**axis(theme, showgrid=True))  # both of them exist now
     for text, height in ((upper, 1.0), (lower, middle)):
         fig.add_annotation(
             text=text, x=0, y=height, xref="paper", yref="paper", xanchor="left",
@@ -162,7 +163,6 @@ def block_sizes(trained: Sizes, init: Sizes | None, theme: Theme, voice: Voice) 
     values = np.concatenate(both)
     values = values[np.isfinite(values) & (values > 0)]
     low, high = (math.log10(values.min()) - 0.1, math.log10(values.max()) + 0.1)
-    fig.update_yaxes(**axis(theme, showgrid=True))
     lower = _("cosine of a block's input and output")
     two_rows(fig, theme, _("‖what is added‖ / ‖stream before‖"), lower)
     fig.update_layout(yaxis={"type": "log", "range": [low, high], **power_ticks(low, high, voice)})

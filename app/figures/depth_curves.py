@@ -55,7 +55,6 @@ def lens_curves(result: DepthResult, vocabulary: int, theme: Theme, voice: Voice
                 marker={"symbol": shape, "size": 8},
                 hovertemplate="%{x}: <b>%{customdata}</b>",
             )  # fmt: skip
-    fig.update_yaxes(**axis(theme, showgrid=True))
     two_rows(fig, theme, _("median rank (1: first)"), _("median probability"))
     powers = [10**i for i in range(math.ceil(math.log10(vocabulary)))]
     fig.update_layout(

@@ -107,6 +107,9 @@ def test_the_lens_is_drawn_as_it_was_measured(survey):
         np.testing.assert_array_equal(fig.data[2 * g].y, survey.rank[g])
         np.testing.assert_array_equal(fig.data[2 * g + 1].y, survey.prob[g])
     assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1]  # 1, the first place, on top
+    # A finger that scrolls the page must not zoom either row.
+    assert fig.layout.yaxis.fixedrange and fig.layout.yaxis2.fixedrange
+    assert fig.layout.xaxis.fixedrange and fig.layout.xaxis2.fixedrange
 
 
 def test_losses_stand_beside_the_loss_of_the_model_as_it_is(changed):
