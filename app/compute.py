@@ -40,6 +40,7 @@ from andrea.requests import (
 from andrea.requests_depth import DepthQuestion
 from andrea.sources import LoadedModel
 from app import state
+from app.components.walk.payload import Packet, pack
 
 RESULTS = 64  # kept at most, an hour at most: a trace of the largest model takes some megabytes
 ARMS = 1024  # of the laboratory, one seed each: some tens of kilobytes
@@ -232,6 +233,16 @@ def blocks(request: DepthQuestion) -> Any:
 def _blocks(request: DepthQuestion) -> Any:
     state.still_wanted()
     return engine.run(request, loaded, state.still_wanted)
+
+
+def packet(request: TraceRequest) -> Packet:
+    """Return what the walk sends to the browser for a trace; a class shares one."""
+    return _packet(replace(request, model=plain(request.model)))
+
+
+@st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)
+def _packet(request: TraceRequest) -> Packet:
+    return pack(_answer(request))
 
 
 def tokens(text: str, request: ModelRequest) -> Tokens:

@@ -55,6 +55,7 @@ walk(
     key="walk",
     on_take=lambda token_id, added: trace_view.take(result, added),
     jump=state.jumps(),
+    packet=compute.packet(request),
 )
 layout.provenance(result.provenance)
 
