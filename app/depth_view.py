@@ -116,7 +116,7 @@ def _change() -> None:
 
 def controls() -> tuple[Change, int]:
     """Show what can be changed, and where; return both."""
-    change = cast(Change, state.get("change", CHANGES[0], allowed=CHANGES.__contains__))
+    change = state.get("change", CHANGES[0], allowed=CHANGES.__contains__)
     state.assign("changes", change)
     st.pills(
         _("What to change"), CHANGES, format_func=readings_depth.change_label, key="changes",
