@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from andrea import (
+    cli_activation,
     cli_depth,
     cli_evaluate,
     cli_gradients,
@@ -191,6 +192,12 @@ COMMANDS: list[Command] = [
         "what each block adds, and the loss without it",
         cli_depth.add_arguments,
         cli_depth.run,
+    ),
+    (
+        "activation",
+        "GELU and ReLU: where the model's numbers fall, and the loss with another",
+        cli_activation.add_arguments,
+        cli_activation.run,
     ),
     (
         "evaluate",

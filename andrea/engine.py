@@ -9,6 +9,14 @@ from typing import overload
 from andrea import device, sources
 from andrea.measures import gradients, norm, overview, parameters, stream_norms, trace
 from andrea.measures.ablation import AnswersResult, ChangesResult, answers, changes
+from andrea.measures.activation import (
+    ActivationResult,
+    PreActivationsResult,
+    SwapResult,
+    activation,
+    pre_activations,
+    swap,
+)
 from andrea.measures.attribution import WaterfallResult, waterfall
 from andrea.measures.backward import Check, nothing
 from andrea.measures.depth import DepthResult, depth
@@ -22,6 +30,12 @@ from andrea.requests import (
     Request,
     StreamNormsRequest,
     TraceRequest,
+)
+from andrea.requests_activation import (
+    ActivationQuestion,
+    ActivationRequest,
+    PreActivationsRequest,
+    SwapRequest,
 )
 from andrea.requests_depth import (
     AnswersRequest,
@@ -45,6 +59,9 @@ Result = (
     | DepthResult
     | ChangesResult
     | AnswersResult
+    | PreActivationsResult
+    | ActivationResult
+    | SwapResult
 )
 
 
@@ -84,8 +101,18 @@ def run(request: DepthRequest, load: Load = ..., check: Check = ...) -> DepthRes
 def run(request: ChangesRequest, load: Load = ..., check: Check = ...) -> ChangesResult: ...
 @overload
 def run(request: AnswersRequest, load: Load = ..., check: Check = ...) -> AnswersResult: ...
+@overload
+def run(request: PreActivationsRequest, load: Load = ...) -> PreActivationsResult: ...
+@overload
+def run(request: ActivationRequest, load: Load = ..., check: Check = ...) -> ActivationResult: ...
+@overload
+def run(request: SwapRequest, load: Load = ..., check: Check = ...) -> SwapResult: ...
+@overload
 def run(
-    request: Request | ParametersRequest | GradientsRequest | DepthQuestion,
+    request: DepthQuestion | ActivationQuestion, load: Load = ..., check: Check = ...
+) -> Result: ...
+def run(
+    request: Request | ParametersRequest | GradientsRequest | DepthQuestion | ActivationQuestion,
     load: Load = sources.load,
     check: Check = nothing,
 ) -> Result:
@@ -124,6 +151,12 @@ def run(
             return changes(request, loaded, check)
         if isinstance(request, AnswersRequest):
             return answers(request, loaded, check)
+        if isinstance(request, PreActivationsRequest):
+            return pre_activations(request, loaded)
+        if isinstance(request, ActivationRequest):
+            return activation(request, loaded, check)
+        if isinstance(request, SwapRequest):
+            return swap(request, loaded, check)
         if isinstance(request, TraceRequest):
             return trace.trace(request, loaded)
         if isinstance(request, NormRequest):

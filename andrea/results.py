@@ -16,6 +16,7 @@ import torch
 from andrea import device
 from andrea.config import ModelConfig
 from andrea.requests import Request
+from andrea.requests_activation import ActivationQuestion
 from andrea.requests_depth import DepthQuestion
 from andrea.sources import LoadedModel
 
@@ -45,7 +46,9 @@ class Provenance:
     date: str
 
 
-def provenance(request: Request | DepthQuestion, loaded: LoadedModel, started: float) -> Provenance:
+def provenance(
+    request: Request | DepthQuestion | ActivationQuestion, loaded: LoadedModel, started: float
+) -> Provenance:
     """Return the provenance of a result whose work began at ``time.perf_counter() == started``."""
     config: ModelConfig = loaded.model.config
     return Provenance(

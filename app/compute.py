@@ -37,6 +37,7 @@ from andrea.requests import (
     StreamNormsRequest,
     TraceRequest,
 )
+from andrea.requests_activation import ActivationQuestion
 from andrea.requests_depth import DepthQuestion
 from andrea.sources import LoadedModel
 from app import state
@@ -218,8 +219,8 @@ def _parameters(request: ParametersRequest) -> ParametersResult:
     return engine.run(request)
 
 
-def blocks(request: DepthQuestion) -> Any:
-    """Answer a question about depth, from the cache if somebody has asked before.
+def blocks(request: DepthQuestion | ActivationQuestion) -> Any:
+    """Answer a question about depth or the activation, from the cache if somebody has asked before.
 
     Raises
     ------
@@ -230,7 +231,7 @@ def blocks(request: DepthQuestion) -> Any:
 
 
 @st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)
-def _blocks(request: DepthQuestion) -> Any:
+def _blocks(request: DepthQuestion | ActivationQuestion) -> Any:
     state.still_wanted()
     return engine.run(request, loaded, state.still_wanted)
 
