@@ -463,4 +463,4 @@ def test_chips_are_one_tab_stop(walk_page: Open) -> None:
     page.keyboard.press("Home")
     expect(page.locator(".tip")).to_contain_text("BOS")
     page.keyboard.press("Enter")
-    expect(page.locator(".det .where")).to_contain_text("«BOS», position 0")
+    expect(page.locator(".det .where")).to_contain_text("“BOS”, position 0")
