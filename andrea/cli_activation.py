@@ -11,7 +11,7 @@ from andrea import engine
 from andrea.config import PRESETS, Activation
 from andrea.data import DEFAULT_SENTENCES
 from andrea.measures.activation import ActivationResult, PreActivationsResult, SwapResult
-from andrea.measures.activation_curves import Approximation, approximation
+from andrea.measures.activation_error import Approximation, approximation
 from andrea.requests import ModelRequest
 from andrea.requests_activation import (
     SWAPS,

@@ -86,6 +86,13 @@ PAGES: tuple[PageEntry, ...] = (
         BLOCK,
     ),
     PageEntry(
+        "pages/gelu.py",
+        "gelu",
+        N_("GELU and ReLU"),
+        N_("Where a real model's numbers fall on the curve, and what they would lose with ReLU."),
+        BLOCK,
+    ),
+    PageEntry(
         "pages/parameters.py",
         "parameters",
         N_("Parameters"),

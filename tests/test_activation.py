@@ -17,6 +17,7 @@ from andrea.data import passages
 from andrea.errors import InputError
 from andrea.measures import activation_curves as curves
 from andrea.measures.activation import BINS, EDGES, layers_of, with_activation
+from andrea.measures.activation_error import approximation
 from andrea.model import ACTIVATIONS, Andrea, Record, next_token_loss
 from andrea.requests import ModelRequest
 from andrea.requests_activation import ActivationRequest, PreActivationsRequest, SwapRequest
@@ -85,7 +86,7 @@ def test_minimum_range_of_the_slope_and_the_kink():
 
 
 def test_the_approximation_and_where_rounding_outweighs_it():
-    near = curves.approximation()
+    near = approximation()
     assert near.largest == pytest.approx(4.732e-4, abs=1e-7)
     assert near.at == pytest.approx(2.699, abs=1e-3)
     assert near.phi_largest == pytest.approx(1.79e-4, abs=1e-6)
@@ -240,7 +241,7 @@ def test_the_terminal_says_the_same(capsys):
     assert document["swap"]["change_all"] == pytest.approx(swapped.change_all.tolist())
     read = engine.run(PreActivationsRequest(TEXT, request, position=3))
     assert document["text"]["pre"][3] == pytest.approx(read.pre[3].tolist())
-    assert document["approximation"]["largest"] == curves.approximation().largest
+    assert document["approximation"]["largest"] == approximation().largest
     assert main(["activation", TEXT, *model, *more, "--on-text"]) == 0
     said = capsys.readouterr().out
     assert "model block  1" in said and "relu in place of gelu_tanh" in said

@@ -1,8 +1,7 @@
-"""GELU, its tanh form and ReLU as plain functions of arrays, and how far the forms are apart.
+"""GELU, its tanh form and ReLU as plain functions of arrays, with their derivatives.
 
 GELU(x) = x Phi(x), Phi the distribution function of the standard normal. The tanh form replaces
-Phi(x) by (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. Everything is float64 but what
-``approximation`` measures of the narrower formats.
+Phi(x) by (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. Everything is float64.
 
 Source: Hendrycks and Gimpel 2016, "Gaussian Error Linear Units", section 2, arXiv:1606.08415.
 """
@@ -10,20 +9,14 @@ Source: Hendrycks and Gimpel 2016, "Gaussian Error Linear Units", section 2, arX
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-import torch.nn.functional as F
 
 Doubles = npt.NDArray[np.float64]
 
 MINIMUM = (-0.7517915246935645, -0.16997120747990369)  # where GELU' is 0, and GELU there
 STEEPEST = math.sqrt(2)  # GELU' has its greatest value here and its least at the negative
-FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _ERF = np.frompyfunc(math.erf, 1, 1)
 
 
@@ -77,76 +70,3 @@ def relu_slope(x: npt.ArrayLike) -> Doubles:
     """Return ReLU'(x): 0 below zero, 1 above; at 0, where there is none, NaN."""
     wide = np.asarray(x, np.float64)
     return np.where(wide == 0, np.nan, (wide > 0).astype(np.float64))
-
-
-@dataclass(frozen=True)
-class Rounded:
-    """One number format over its own numbers in a range: the largest |error| of each form.
-
-    ``tanh`` and ``exact``: of PyTorch's two GELUs in this format against exact GELU in float64 at
-    the same numbers; the second is rounding alone. ``outweighed``: the share of the numbers at
-    which the exact form's rounding is larger than the gap between the forms.
-    """
-
-    name: str
-    tanh: float
-    exact: float
-    outweighed: float
-
-
-@dataclass(frozen=True)
-class Approximation:
-    """How far the tanh form is from exact GELU. N values of x.
-
-    ``x`` and ``difference`` float64 [N], tanh form minus exact; ``at``, ``largest``: where
-    |difference| is greatest for x > 0, and that size; ``phi_at``, ``phi_largest``: the same for
-    Phi; ``formats``: float32, bfloat16, float16.
-    """
-
-    x: Doubles
-    difference: Doubles
-    at: float
-    largest: float
-    phi_at: float
-    phi_largest: float
-    formats: tuple[Rounded, ...]
-
-
-def rounded(name: str, x: Doubles) -> Rounded:
-    """Measure one format at the numbers that ``x`` is rounded to."""
-    given = torch.tensor(x).to(FORMATS[name])
-    there = given.double().numpy()
-    right, form = gelu(there), gelu_tanh(there)
-
-    def error(approximate: str) -> npt.NDArray[Any]:
-        return np.abs(F.gelu(given, approximate=approximate).double().numpy() - right)
-
-    exact = error("none")
-    outweighed = float((exact > np.abs(form - right)).mean())
-    return Rounded(name, float(error("tanh").max()), float(exact.max()), outweighed)
-
-
-def peak(gap: Callable[[Doubles], Doubles], x: Doubles) -> tuple[float, float]:
-    """Return where |gap| is greatest and that size: the best of ``x``, then its surroundings."""
-    step = float(x[1] - x[0])
-    near = float(x[np.abs(gap(x)).argmax()]) + np.linspace(-step, step, 401)
-    values = np.abs(gap(near))
-    return float(near[values.argmax()]), float(values.max())
-
-
-def approximation(half: float = 6.0, step: float = 0.005) -> Approximation:
-    """Measure the tanh form over [-half, half] in steps of ``step``."""
-    n = round(half / step)
-    x = np.linspace(-half, half, 2 * n + 1)
-    difference = gelu_tanh(x) - gelu(x)
-    formats = tuple(rounded(name, x) for name in FORMATS)
-    positive = x[n:]
-    for array in (x, difference):
-        array.setflags(write=False)
-    return Approximation(
-        x,
-        difference,
-        *peak(lambda v: gelu_tanh(v) - gelu(v), positive),
-        *peak(lambda v: phi_tanh(v) - phi(v), positive),
-        formats,
-    )
