@@ -30,7 +30,7 @@ from app.i18n import _, number
 from app.layout import Download
 from app.tables import Line
 
-DOTS = 12  # units of the chosen token that are drawn
+DOTS = 6  # units of the chosen token at either end that are drawn
 FEW = 2  # passages a fresh model reads: it can be large
 HEADER = "quantity,group,block,unit,value"
 
@@ -105,8 +105,9 @@ def place(model: ModelRequest) -> tuple[int, str]:
 
 
 def largest(result: PreActivationsResult) -> np.ndarray:
-    """Return the units with the largest |pre-activation| at the token, largest first."""
-    return np.argsort(-np.abs(result.pre[result.position]), kind="stable")[:DOTS]
+    """Return the units that read most above zero at the token, then those most below, 6 each."""
+    order = np.argsort(-result.pre[result.position], kind="stable")
+    return np.concatenate([order[:DOTS], order[::-1][:DOTS]])
 
 
 def values_of(result: PreActivationsResult, over: str) -> np.ndarray:

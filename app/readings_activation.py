@@ -80,7 +80,7 @@ def histogram_reading(values: np.ndarray, half: float) -> str:
 
 def counted_reading(layers: Layers, layer: int, half: float) -> str:
     """Say the same of the passages, whose numbers are kept as a histogram."""
-    text = _("{share} of {n} pre-activations are negative.").format(
+    text = _("{share} of {n} pre-activations are negative (BOS left out).").format(
         share=part(float(layers.negative[layer])),
         n=integer(layers.n_positions * layers.n_units),
     )
@@ -98,18 +98,21 @@ def outside_note(n: int, half: float) -> str:
 
 
 def dots_reading(result: PreActivationsResult, units: np.ndarray) -> str:
-    """Say which units the dots are, and what becomes of the largest."""
+    """Say which units the dots are, and what becomes of the first at either end."""
     pre, post = result.pre[result.position], result.post[result.position]
-    top = int(units[0])
+    top, low = int(units[0]), int(units[len(units) // 2])
     return _(
-        "The dots are the {n} units that “{token}” moves most. The first, unit {unit}, reads {pre} "
-        "and hands on {post}."
+        "The dots are the units in which “{token}” reaches highest and lowest, {n} each. Unit "
+        "{top} reads {a} and hands on {b}; unit {low} reads {c} and hands on {d}."
     ).format(
-        n=integer(len(units)),
+        n=integer(len(units) // 2),
         token=shown(result.labels[result.position]),
-        unit=integer(top + 1),
-        pre=size_of(voice(), float(pre[top])),
-        post=size_of(voice(), float(post[top])),
+        top=integer(top + 1),
+        a=size_of(voice(), float(pre[top])),
+        b=size_of(voice(), float(post[top])),
+        low=integer(low + 1),
+        c=size_of(voice(), float(pre[low])),
+        d=size_of(voice(), float(post[low])),
     )
 
 

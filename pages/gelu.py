@@ -93,7 +93,7 @@ layout.steps(
     [
         _("Move the point to −0.8 and to −3: at which of the two does GELU lower the output more?"),
         _("Go from block 1 to the last: where are most numbers negative, and where fewest?"),
-        _("Choose the token alone: do its largest units lie above or below zero?"),
+        _("Choose the token alone: does it reach further above zero or below?"),
         _("Put in exact GELU: is the change of the loss larger than its rounding?"),
     ]
 )
