@@ -132,6 +132,7 @@ def test_a_link_reproduces_the_place(new_page: NewPage, server: Server) -> None:
     expect(chip(page, 1)).to_have_attribute("aria-pressed", "true")
     assert at(page) == "5.mlp_post"
     expected = terminal("trace", "Un re", "--position", "1", "--norm", "post")
+    expect(page.locator('[data-name="blocks.4.mlp.post"][data-value]').first).to_be_visible()
     shown = [n for n in numbers_shown(page) if n[0] == "blocks.4.mlp.post"]
     assert shown
     for name, index, value in shown:
@@ -209,8 +210,9 @@ def test_nonsense_in_the_address_is_named(
 def test_the_switches_change_the_walk(page: Page, server: Server) -> None:
     open_page(page, server, "trace", lang="en", model="andrea-12m", norm="none", residual="false")
     expect(page.get_by_text("freshly initialised").first).to_be_visible()
-    assert page.locator("[data-block]").count() == 7  # the embedding and six blocks
-    assert page.locator('[data-kind="ln1"]').count() == 0
+    expect(page.locator("[data-block]")).to_have_count(7)  # the embedding and six blocks
+    expect(page.locator('[data-kind="qkv"]')).not_to_have_count(0)
+    expect(page.locator('[data-kind="ln1"]')).to_have_count(0)
 
 
 def test_a_click_on_the_map_moves_the_walk(page: Page, server: Server) -> None:
