@@ -17,11 +17,10 @@ from torch import Tensor
 
 from andrea.config import Activation
 from andrea.data import LANGUAGES
-from andrea.errors import InputError
 from andrea.measures.ablation import CHUNK, blocks_of, boundaries, fixed_ids, summed_loss
 from andrea.measures.backward import Check, nothing
 from andrea.measures.depth import fresh_twin
-from andrea.measures.trace import Tokens, tokenise
+from andrea.measures.trace import Tokens, check_layer, counted_from_0, tokenise
 from andrea.model import MLP, Andrea, Record
 from andrea.requests_activation import (
     ActivationRequest,
@@ -126,20 +125,8 @@ def pre_activations(request: PreActivationsRequest, loaded: LoadedModel) -> PreA
     """
     started, model = time.perf_counter(), loaded.model
     tokens = tokenise(request.text, loaded)
-    n = len(tokens.pieces)
-    position = request.position + n if request.position < 0 else request.position
-    if not 0 <= position < n:
-        raise InputError(
-            "Position {position} lies outside the text: it has positions 0 to {last}.",
-            position=request.position,
-            last=n - 1,
-        )
-    if not 0 <= request.layer < model.config.n_layer:
-        raise InputError(
-            "There is no block {layer}: this model has blocks 1 to {most}.",
-            layer=request.layer + 1,
-            most=model.config.n_layer,
-        )
+    position = counted_from_0(request.position, len(tokens.pieces))
+    check_layer(request.layer, model)
     x, record = model.embed(torch.tensor([tokens.ids], device=model.wte.device)), Record()
     for block in blocks_of(model)[: request.layer + 1]:
         x = block(x, record)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from andrea.errors import InputError
-from andrea.measures.trace import Tokens, tokenise
+from andrea.measures.trace import Tokens, check_layer, counted_from_0, tokenise
 from andrea.model import Andrea, LayerNorm, Record
 from andrea.requests import NormRequest
 from andrea.results import Floats, Provenance, provenance, read_only
@@ -89,19 +89,8 @@ def check(request: NormRequest, model: Andrea, n_tokens: int) -> int:
     InputError
         Naming the value and what is allowed.
     """
-    position = request.position + n_tokens if request.position < 0 else request.position
-    if not 0 <= position < n_tokens:
-        raise InputError(
-            "Position {position} lies outside the text: it has positions 0 to {last}.",
-            position=request.position,
-            last=n_tokens - 1,
-        )
-    if not 0 <= request.layer < model.config.n_layer:
-        raise InputError(
-            "There is no block {layer}: this model has blocks 1 to {most}.",
-            layer=request.layer + 1,
-            most=model.config.n_layer,
-        )
+    position = counted_from_0(request.position, n_tokens)
+    check_layer(request.layer, model)
     allowed = ("ln1", "ln2") + (("ln_final",) if model.config.norm == "pre" else ())
     if request.ln not in allowed:
         raise InputError(

@@ -180,6 +180,40 @@ def rank_of(logits: Tensor, token: Tensor) -> Tensor:
     return (logits.shape[-1] - (logits <= own).sum(-1) + 1).clamp(max=logits.shape[-1])
 
 
+def counted_from_0(position: int, n_positions: int) -> int:
+    """Return a position counted from the start; negative ones count from the end.
+
+    Raises
+    ------
+    InputError
+        If it lies outside the text.
+    """
+    counted = position + n_positions if position < 0 else position
+    if not 0 <= counted < n_positions:
+        raise InputError(
+            "Position {position} lies outside the text: it has positions 0 to {last}.",
+            position=position,
+            last=n_positions - 1,
+        )
+    return counted
+
+
+def check_layer(layer: int, model: Andrea) -> None:
+    """Refuse a block that the model does not have; ``layer`` counts from 0.
+
+    Raises
+    ------
+    InputError
+        Naming the block, counted from 1, and those that there are.
+    """
+    if not 0 <= layer < model.config.n_layer:
+        raise InputError(
+            "There is no block {layer}: this model has blocks 1 to {most}.",
+            layer=layer + 1,
+            most=model.config.n_layer,
+        )
+
+
 @torch.no_grad()
 def trace(request: TraceRequest, loaded: LoadedModel) -> TraceResult:
     """Answer a ``TraceRequest``.
@@ -192,13 +226,7 @@ def trace(request: TraceRequest, loaded: LoadedModel) -> TraceResult:
     started = time.perf_counter()
     model, tokens = loaded.model, tokenise(request.text, loaded)
     T = len(tokens.pieces)
-    position = request.position + T if request.position < 0 else request.position
-    if not 0 <= position < T:
-        raise InputError(
-            "Position {position} lies outside the text: it has positions 0 to {last}.",
-            position=request.position,
-            last=T - 1,
-        )
+    position = counted_from_0(request.position, T)
     ids = torch.tensor([tokens.ids], device=model.wte.device)
     record = Kept(position)
     logits = model(ids, record)[0]  # (T, V)
