@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import streamlit as st
 
@@ -179,10 +179,20 @@ def answer(request: Request) -> Any:
     return _answer(replace(request, model=model))
 
 
-@st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)
-def _answer(request: Request) -> Any:
+def _run(request: Any) -> Any:
     state.still_wanted()
-    return engine.run(request, loaded)
+    return engine.run(request, loaded, state.still_wanted)
+
+
+# Two shelves, because the results of the one are many times the size of the other's.
+@st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)
+def _answer(request: Any) -> Any:
+    return _run(request)
+
+
+@st.cache_resource(max_entries=ARMS, ttl=SECONDS, show_spinner=False)
+def _small(request: GradientsRequest | ParametersRequest) -> Any:
+    return _run(request)
 
 
 def gradients(request: GradientsRequest) -> GradientsResult:
@@ -193,13 +203,7 @@ def gradients(request: GradientsRequest) -> GradientsResult:
     InputError
         If the request is impossible or too large for this host.
     """
-    return _gradients(request)
-
-
-@st.cache_resource(max_entries=ARMS, ttl=SECONDS, show_spinner=False)
-def _gradients(request: GradientsRequest) -> GradientsResult:
-    state.still_wanted()
-    return engine.run(request, check=state.still_wanted)
+    return cast(GradientsResult, _small(request))
 
 
 def parameters(request: ParametersRequest) -> ParametersResult:
@@ -210,13 +214,7 @@ def parameters(request: ParametersRequest) -> ParametersResult:
     InputError
         If the configuration is impossible.
     """
-    return _parameters(request)
-
-
-@st.cache_resource(max_entries=ARMS, ttl=SECONDS, show_spinner=False)
-def _parameters(request: ParametersRequest) -> ParametersResult:
-    state.still_wanted()
-    return engine.run(request)
+    return cast(ParametersResult, _small(request))
 
 
 def blocks(request: DepthQuestion | ActivationQuestion) -> Any:
@@ -227,13 +225,7 @@ def blocks(request: DepthQuestion | ActivationQuestion) -> Any:
     InputError
         If the request is impossible.
     """
-    return _blocks(request)
-
-
-@st.cache_resource(max_entries=RESULTS, ttl=SECONDS, show_spinner=False)
-def _blocks(request: DepthQuestion | ActivationQuestion) -> Any:
-    state.still_wanted()
-    return engine.run(request, loaded, state.still_wanted)
+    return _answer(request)
 
 
 def packet(request: TraceRequest) -> Packet:

@@ -102,9 +102,9 @@ def counted(monkeypatch):
     calls = []
     real = engine.run
 
-    def run(request, load):
+    def run(request, *more):
         calls.append(request)
-        return real(request, load)
+        return real(request, *more)
 
     monkeypatch.setattr(engine, "run", run)
     compute._answer.clear()
