@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
+import shlex
 import socket
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+
+from andrea import __main__ as andrea
 
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 WAIT_MS = 60_000  # a first visit may wait for a model on a busy machine
@@ -113,6 +120,21 @@ def settled(page: Page) -> None:
         """() => !document.querySelector('[data-testid="stSkeleton"], [data-stale="true"]')""",
         timeout=WAIT_MS,
     )
+
+
+def terminal(*words: str) -> dict[str, Any]:
+    """Return what ``python -m andrea`` prints to these words, as JSON."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert andrea.main(list(words)) == 0
+    document: dict[str, Any] = json.loads(said.getvalue())
+    return document
+
+
+def offered(page: Page, subcommand: str) -> dict[str, Any]:
+    """Run the terminal command that the page offers; return its document."""
+    command = page.locator("code").filter(has_text=f"andrea {subcommand}").inner_text()
+    return terminal(*shlex.split(command)[3:])
 
 
 def open_page(page: Page, server: Server, path: str = "", **query: str) -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 import math
 import re
-import shlex
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from andrea import __main__ as andrea
 from tests.browser.conftest import NewPage
-from tests.browser.driver import Server, open_page, settled
+from tests.browser.driver import Server, offered, open_page, settled
 
 WORDS = {
     "it": {"guess": "Circa la metà", "all": "Nel complesso dei blocchi", "exact": "GELU esatta",
@@ -30,15 +25,6 @@ languages = pytest.mark.parametrize("lang", ["it", "en"])
 def command(page: Page) -> Locator:
     """The terminal command that the page offers."""
     return page.locator("code").filter(has_text="andrea activation")
-
-
-def terminal(page: Page) -> dict:
-    """Run the command that the page offers; return its document."""
-    words = shlex.split(command(page).inner_text())
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        assert andrea.main(words[3:]) == 0
-    return json.loads(said.getvalue())
 
 
 def written(x: float, digits: int, lang: str) -> str:
@@ -79,7 +65,7 @@ def test_the_slider_steps_without_the_server(lang: str, page: Page, server: Serv
 @languages
 def test_the_numbers_are_the_terminals(lang: str, page: Page, server: Server) -> None:
     open_page(page, server, "gelu", lang=lang)
-    document = terminal(page)
+    document = offered(page, "activation")
     layers = document["layers"]["layers"]
     expect(reading(page, written(document["approximation"]["largest"], 6, lang))).to_be_visible()
     page.get_by_text(WORDS[lang]["guess"], exact=True).click()
@@ -94,12 +80,12 @@ def test_the_numbers_are_the_terminals(lang: str, page: Page, server: Server) ->
     page.wait_for_url(re.compile("act=gelu"))
     settled(page)
     expect(reading(page, WORDS[lang]["swap"])).to_be_visible()
-    assert max(abs(x) for x in terminal(page)["swap"]["change_all"]) < 1e-3
+    assert max(abs(x) for x in offered(page, "activation")["swap"]["change_all"]) < 1e-3
 
     page.locator(".st-key-choose-over").get_by_text(WORDS[lang]["token"], exact=True).click()
     page.wait_for_url(re.compile("over=token"))
     settled(page)
-    read = terminal(page)["text"]
+    read = offered(page, "activation")["text"]
     own = read["pre"][read["position"]]
     most = max(own)
     expect(reading(page, written(most, 2 if abs(most) < 9.995 else 1, lang)).last).to_be_visible()
@@ -128,7 +114,7 @@ def test_the_link_and_the_file(new_page: NewPage, server: Server) -> None:
     rows = Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()
     assert rows[0] == "# command: " + asked
     pre = [float(row.rsplit(",", 1)[1]) for row in rows if row.startswith("pre,")]
-    read = terminal(page)["text"]
+    read = offered(page, "activation")["text"]
     assert pre == pytest.approx(read["pre"][3], rel=1e-5, abs=1e-6)
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 import re
-import shlex
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from andrea import __main__ as andrea
 from tests.browser.conftest import NewPage
-from tests.browser.driver import Server, open_page, settled
+from tests.browser.driver import Server, offered, open_page, settled
 
 WORDS = {
     "it": {"guess": "Sì, ma meno", "post": "post", "count": "25 LayerNorm", "fewer": "24 LayerNorm",
@@ -29,15 +24,6 @@ languages = pytest.mark.parametrize("lang", ["it", "en"])
 def command(page: Page) -> Locator:
     """The terminal command that the page offers."""
     return page.locator("code").filter(has_text="andrea norm")
-
-
-def terminal(page: Page) -> dict:
-    """Run the command that the page offers; return its document."""
-    words = shlex.split(command(page).inner_text())
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        assert andrea.main(words[3:]) == 0
-    return json.loads(said.getvalue())
 
 
 def written(x: float, digits: int, lang: str) -> str:
@@ -66,7 +52,7 @@ def compare(page: Page, lang: str, *options: str) -> dict:
     """The table is what the command on the page computes; return the document."""
     for option in options:
         expect(command(page)).to_contain_text(option)
-    made = terminal(page)["applied"]
+    made = offered(page, "norm")["applied"]
     for row, stage in ((1, "after_normalized"), (2, "after_out")):
         cells = table(page).nth(row)
         expect(cells).to_contain_text(written(made[stage]["mean"], 4, lang))
@@ -109,7 +95,7 @@ def test_another_token_changes_nothing(lang: str, page: Page, server: Server) ->
     nudge(page, "factor", 3)
     expect(readings.first).not_to_have_text(before)
     expect(readings.first).to_contain_text(re.compile(r": 0\."))
-    assert terminal(page)["later_change"] == 0
+    assert offered(page, "norm")["later_change"] == 0
     chart = page.locator(".st-key-matrix-1")
     expect(chart.get_by_text("Δ 0", exact=True)).to_have_count(6)
 
@@ -120,7 +106,7 @@ def test_pre_and_post(lang: str, page: Page, server: Server) -> None:
     code = page.locator("code")
     for line in ("x = x + attn(ln_1(x))", "x = ln_1(x + attn(x))"):
         expect(code.filter(has_text=line)).to_be_visible()
-    streams = terminal(page)["streams"]["curves"]
+    streams = offered(page, "norm")["streams"]["curves"]
     arms = {(c["norm"], c["residual"], c["trained"]): c["norms"] for c in streams}
     assert len(arms) == 7
     for arm in ((("pre", True, False)), ("pre", True, True)):
@@ -140,7 +126,7 @@ def test_pre_and_post(lang: str, page: Page, server: Server) -> None:
     page.wait_for_url(re.compile("residual=false"))
     settled(page)
     expect(code.filter(has_text="x = ln_1(attn(x))")).to_be_visible()
-    assert len(terminal(page)["layernorms"]) == 24
+    assert len(offered(page, "norm")["layernorms"]) == 24
 
 
 def test_the_link_brings_everything_back(new_page: NewPage, server: Server) -> None:
@@ -173,7 +159,7 @@ def test_impossible_values_are_named_and_the_file_is_the_vector(page: Page, serv
     rows = Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()
     assert rows[0] == "# command: " + command(page).inner_text()
     out = [float(row.split(",")[3]) for row in rows if row[0].isdigit()]
-    assert out == pytest.approx(terminal(page)["applied"]["out"], rel=1e-5, abs=1e-6)
+    assert out == pytest.approx(offered(page, "norm")["applied"]["out"], rel=1e-5, abs=1e-6)
 
 
 def test_a_model_without_layernorm_on_a_phone(new_page: NewPage, server: Server) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -12,9 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from andrea import __main__ as andrea
 from tests.browser.conftest import NewPage
-from tests.browser.driver import Server, open_page, settled
+from tests.browser.driver import Server, open_page, settled, terminal
 
 WORDS = {
     "it": {"thousands": ".", "compare": "confronta due configurazioni",
@@ -27,12 +23,9 @@ WORDS = {
 languages = pytest.mark.parametrize("lang", ["it", "en"])
 
 
-def terminal(*options: str) -> dict:
+def counted(*options: str) -> dict:
     """Ask the terminal's command the same question."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        assert andrea.main(["parameters", *options, "--json"]) == 0
-    return json.loads(said.getvalue())
+    return terminal("parameters", *options, "--json")
 
 
 def written(n: int, lang: str) -> str:
@@ -67,7 +60,7 @@ def table_numbers(page: Page, lang: str) -> dict[str, int]:
 def test_the_numbers_are_the_terminals(lang: str, page: Page, server: Server) -> None:
     """The table, a guess, a slider by keyboard, a comparison, and the published count."""
     open_page(page, server, "parameters", lang=lang)
-    asked = terminal("--preset", "andrea-120m")
+    asked = counted("--preset", "andrea-120m")
     expect(main_reading(page)).to_contain_text(written(92_331_264, lang))
     shown = table_numbers(page, lang)
     for row in asked["rows"]:
@@ -83,13 +76,13 @@ def test_the_numbers_are_the_terminals(lang: str, page: Page, server: Server) ->
     table = page.locator(".a-table").filter(has_text="vocab_size").first
     expect(table).to_contain_text(written(124_439_808, lang))
     marked = table.locator("tr.mark td:first-child").all_inner_texts()
-    assert len(marked) == len(terminal("--compare", "gpt2")["differences"])
+    assert len(marked) == len(counted("--compare", "gpt2")["differences"])
     assert "≠ vocab_size" in marked and "≠ wte" in marked and "≠ wpe" not in marked
 
     slider = page.locator(".st-key-n_layer").get_by_role("slider")
     slider.focus()
     slider.press("ArrowRight")
-    total = terminal("--n-layer", "13")["total"]
+    total = counted("--n-layer", "13")["total"]
     expect(main_reading(page)).to_contain_text(written(total, lang))
     page.wait_for_url(re.compile("n_layer=13"))
     slider.press("ArrowLeft")
@@ -97,7 +90,7 @@ def test_the_numbers_are_the_terminals(lang: str, page: Page, server: Server) ->
 
     for key in ("bias", "untie", "affine"):
         flip(page, lang, key)
-    total = terminal("--no-bias", "--untied", "--no-norm-affine")["total"]
+    total = counted("--no-bias", "--untied", "--no-norm-affine")["total"]
     assert total == 98_698_752
     expect(main_reading(page)).to_contain_text(written(total, lang))
     expect(command(page)).to_contain_text("--no-bias --untied --no-norm-affine --compare gpt2")
@@ -108,7 +101,7 @@ def test_sizes_stay_possible_and_a_preset_sets_them(page: Page, server: Server) 
     slider = page.locator(".st-key-d_model").get_by_role("slider")
     slider.focus()
     slider.press("ArrowRight")  # 768 to 1024, which twelve heads do not divide
-    total = terminal("--d-model", "1024", "--n-head", "8")["total"]
+    total = counted("--d-model", "1024", "--n-head", "8")["total"]
     expect(main_reading(page)).to_contain_text(written(total, "en"))
     expect(command(page)).to_contain_text(re.compile(r"--d-model 1024 --n-head (8|16) "))
     page.locator(".st-key-preset").get_by_role("combobox").click()
