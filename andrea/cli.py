@@ -19,6 +19,7 @@ from andrea import (
     cli_evaluate,
     cli_gradients,
     cli_norm,
+    cli_race,
     cli_sample,
     device,
     engine,
@@ -199,6 +200,7 @@ COMMANDS: list[Command] = [
         cli_activation.add_arguments,
         cli_activation.run,
     ),
+    ("race", "train small models side by side", cli_race.add_arguments, cli_race.run),
     (
         "evaluate",
         "measure the trained model on held-out text",

@@ -20,6 +20,8 @@ from andrea.measures.activation import (
 from andrea.measures.attribution import WaterfallResult, waterfall
 from andrea.measures.backward import Check, nothing
 from andrea.measures.depth import DepthResult, depth
+from andrea.measures.race import RaceResult, Watch, ignore
+from andrea.measures.race import race as run_race
 from andrea.requests import (
     AttentionRequest,
     GradientsRequest,
@@ -44,6 +46,7 @@ from andrea.requests_depth import (
     DepthRequest,
     WaterfallRequest,
 )
+from andrea.requests_race import RaceRequest
 from andrea.sources import LoadedModel
 
 Load = Callable[[ModelRequest], LoadedModel]
@@ -164,3 +167,23 @@ def run(
         if isinstance(request, AttentionRequest):
             return overview.attention(request, loaded)
         return overview.lens_map(request, loaded)
+
+
+def race(request: RaceRequest, check: Check = nothing, watch: Watch = ignore) -> RaceResult:
+    """Run a race: a slot of the device is held for one step at a time, so that others get theirs.
+
+    Parameters
+    ----------
+    request
+        The race.
+    check
+        Called again and again; whatever it raises ends the race.
+    watch
+        Called after each step with everything measured so far.
+
+    Raises
+    ------
+    InputError
+        If the request is impossible or too large for this host.
+    """
+    return run_race(request, check, watch, lambda: turn(check))

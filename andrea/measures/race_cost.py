@@ -1,0 +1,138 @@
+"""What a race costs: memory before it starts, and about how many seconds on this machine.
+
+Environment: ``ANDREA_RACE_SECONDS`` (default 240) is the longest race that this host allows.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+from andrea import device, sources
+from andrea.errors import InputError
+from andrea.measures.gradient_cost import FLOAT, TORCH
+from andrea.measures.race_lane import Lane
+from andrea.measures.race_text import batch
+from andrea.requests_race import BATCH, CONTEXT, RANGES, RaceRequest
+
+ROUNDED_TO = 20  # the nearest allowed number of steps is a multiple
+PROBES = (1, 5)  # blocks
+
+
+def seconds_limit() -> float:
+    """Return the longest race that this host allows, in seconds.
+
+    Raises
+    ------
+    InputError
+        If the environment says something else than a number of seconds.
+    """
+    raw = os.environ.get("ANDREA_RACE_SECONDS", "240")
+    try:
+        limit = float(raw)
+    except ValueError:
+        limit = math.nan
+    if not (math.isfinite(limit) and limit > 0):
+        raise InputError("ANDREA_RACE_SECONDS is {raw}: it must be a number of seconds", raw=raw)
+    return limit
+
+
+def memory_bytes(request: RaceRequest) -> int:
+    """Return the bytes that the race takes at its peak, about.
+
+    Each arm keeps its weights and Adam's two averages; the arm at work also its gradients and, for
+    each position, about nine vectors of the stream's width, two of the MLP's and three rows of
+    attention a head in every block.
+    """
+    config = request.config(request.arms[0])
+    parameters = sources.n_parameters(config)
+    kept = 9 * config.d_model + 2 * config.hidden + 3 * config.n_head * CONTEXT
+    activations = BATCH * CONTEXT * (config.n_layer * kept + 3 * config.vocab_size)
+    return TORCH + FLOAT * ((3 * len(request.arms) + 1) * parameters + activations)
+
+
+def refuse_too_large(request: RaceRequest) -> None:
+    """Refuse a race that needs more memory than this host allows.
+
+    Raises
+    ------
+    InputError
+        Naming the need, the limit and the deepest race that fits.
+    """
+    need, limit = memory_bytes(request), device.memory_limit()
+    if need <= limit:
+        return
+    fits = deepest(request, lambda smaller: memory_bytes(smaller) <= limit)
+    raise InputError(
+        "A race of {arms} models with {depth} blocks needs {need} GB, this host allows {limit} GB: "
+        "choose at most {most} blocks, or fewer models.",
+        arms=len(request.arms),
+        depth=request.n_layer,
+        need=f"{need / 1e9:.2f}",
+        limit=f"{limit / 1e9:.2f}",
+        most=fits,
+    )
+
+
+def deepest(request: RaceRequest, fits: Callable[[RaceRequest], bool]) -> int:
+    """Return the most blocks with which the race fits, 0 if none."""
+    depths = range(request.n_layer, 0, -1)
+    return next((n for n in depths if fits(replace(request, n_layer=n))), 0)
+
+
+@cache
+def probes(d_model: int) -> tuple[float, float]:
+    """Return seconds a step outside the blocks and seconds a step and block, measured once."""
+    took = []
+    for n_layer in PROBES:
+        lane = Lane(RaceRequest(("pre",), n_layer=n_layer, d_model=d_model), "pre")
+        windows, steps = batch(0, 0).to(device.device()), []
+        for step in range(4):  # the first ones warm up
+            started = time.perf_counter()
+            lane.step(step, windows)
+            steps.append(time.perf_counter() - started)
+        took.append(min(steps[1:]))
+    per_block = max((took[1] - took[0]) / (PROBES[1] - PROBES[0]), 1e-6)
+    return max(took[0] - PROBES[0] * per_block, 0.0), per_block
+
+
+def estimate_seconds(request: RaceRequest) -> float:
+    """Return about how long the race takes on this machine, in seconds."""
+    base, per_block = probes(request.d_model)
+    return len(request.arms) * request.steps * (base + per_block * request.n_layer)
+
+
+def refuse_too_slow(request: RaceRequest) -> None:
+    """Refuse a race that takes longer than this host allows.
+
+    Raises
+    ------
+    InputError
+        Naming the estimate, the limit and the most steps (or blocks) that fit.
+    """
+    request.check()
+    need, limit = estimate_seconds(request), seconds_limit()
+    if need <= limit:
+        return
+    said = {"need": math.ceil(need), "limit": math.floor(limit)}
+    steps = int(request.steps * limit / need) // ROUNDED_TO * ROUNDED_TO
+    if steps >= RANGES["steps"][0]:
+        raise InputError(
+            "This race would take about {need} s, this host allows {limit} s: choose at most "
+            "{most} steps, or fewer models or blocks.",
+            most=steps,
+            **said,
+        )
+    short = replace(request, steps=RANGES["steps"][0])
+    fits = deepest(short, lambda smaller: estimate_seconds(smaller) <= limit)
+    raise InputError(
+        "This race would take about {need} s, this host allows {limit} s: choose {steps} steps and "
+        "at most {most} blocks, or fewer models.",
+        steps=short.steps,
+        most=fits,
+        **said,
+    )
