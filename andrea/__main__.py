@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from andrea import cli, train
+from andrea import cli, cli_train, train
 from andrea.errors import InputError
 
 
@@ -32,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
         add_arguments(command)
         command.set_defaults(run=run)
     command = commands.add_parser("train", help="train a small model on your own text")
-    train.add_arguments(command)
+    cli_train.add_arguments(command)
     command.set_defaults(run=train.main)
     return parser
 

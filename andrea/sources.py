@@ -26,6 +26,7 @@ from andrea.requests import ModelRequest
 from andrea.tokenizer import TextTokenizer
 
 SHIPPED = Path(__file__).parent / "weights"
+WEIGHTS_FILE = "weights.safetensors"
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,31 @@ def save_weights(
 ) -> None:
     """Write a model's weights in float16, with its configuration and history in the header.
 
-    ``part_mb`` also writes ``<name>.partNN`` files of at most so many megabytes, for carrying a
-    large file through a narrow door; ``cat`` joins them again.
+    The file is written whole or not at all. ``part_mb`` also writes ``<name>.partNN`` files of at
+    most so many megabytes (``write_parts``).
     """
     tensors = {n: p.detach().half().contiguous().cpu() for n, p in model.named_parameters()}
     header = {"config": json.dumps(model.config.as_dict()), "made": json.dumps(made)}
-    save_file(tensors, path, header)
+    fresh = path.with_name(f"{path.name}.new")
+    save_file(tensors, fresh, header)
+    os.replace(fresh, path)
     if part_mb is not None:
-        raw, size = path.read_bytes(), int(part_mb * 1e6)
-        for i in range(0, len(raw), size):
-            path.with_name(f"{path.name}.part{i // size:02d}").write_bytes(raw[i : i + size])
+        write_parts(path, part_mb)
+
+
+def write_parts(path: Path, megabytes: float) -> None:
+    """Write ``<name>.partNN`` files beside a file, for carrying it through a narrow door.
+
+    ``cat`` joins them again: their names sort in order, and no part of an earlier, longer file
+    stays among them.
+    """
+    for old in path.parent.glob(f"{path.name}.part*"):
+        old.unlink()
+    raw, size = path.read_bytes(), max(1, int(megabytes * 1e6))
+    starts = range(0, len(raw), size)
+    digits = max(2, len(str(len(starts) - 1)))
+    for i, start in enumerate(starts):
+        path.with_name(f"{path.name}.part{i:0{digits}d}").write_bytes(raw[start : start + size])
 
 
 def file_sha256(path: Path) -> str:
@@ -99,6 +115,12 @@ def read_header(path: Path) -> tuple[ModelConfig, dict[str, Any]]:
         config = ModelConfig(**json.loads(header["config"]))
         return config, json.loads(header["made"])
     except FileNotFoundError as error:
+        if any(path.parent.glob(f"{path.name}.part*")):
+            raise InputError(
+                "The weights file {file} is here in parts: join them in their folder with "
+                "`cat {file}.part* > {file}`.",
+                file=path.name,
+            ) from error
         raise InputError(
             "The weights file {file} is missing: restore it from the repository, or train one "
             "with `make train`.",
@@ -115,13 +137,13 @@ def read_header(path: Path) -> tuple[ModelConfig, dict[str, Any]]:
 def base_config(request: ModelRequest) -> ModelConfig:
     """Return the configuration that the switches start from: the stored weights', or the preset."""
     if request.trained:
-        return read_header(weights_folder() / "weights.safetensors")[0]
+        return read_header(weights_folder() / WEIGHTS_FILE)[0]
     return request.config()
 
 
 def load_trained(request: ModelRequest) -> LoadedModel:
     """Load the trained weights into the model that ``request`` asks for."""
-    path = weights_folder() / "weights.safetensors"
+    path = weights_folder() / WEIGHTS_FILE
     stored, made = read_header(path)
     config = request.config(stored)
     model = Andrea(config)

@@ -149,6 +149,10 @@ class TextTokenizer:
         """Write ``tokenizer.json``."""
         self._inner.save(str(path))
 
+    def to_json(self) -> str:
+        """Return what ``save`` writes: equal for equal tokenizers."""
+        return str(self._inner.to_str())
+
     def truncated(self, vocab_size: int) -> TextTokenizer:
         """Return the tokenizer that knows the first ``vocab_size`` entries only.
 
@@ -161,7 +165,7 @@ class TextTokenizer:
             raise ValueError(f"vocab_size is {vocab_size}: at least {FIRST_MERGE_ID} are needed")
         if vocab_size >= self.vocab_size:
             return self
-        state = json.loads(self._inner.to_str())["model"]
+        state = json.loads(self.to_json())["model"]
         vocab = {token: i for token, i in state["vocab"].items() if i < vocab_size}
         merges = [
             (a, b) for a, b in state["merges"] if a in vocab and b in vocab and a + b in vocab

@@ -1,116 +1,32 @@
 """Train a model on plain text: the command that made ``andrea-mini``, for a CPU or a CUDA device.
 
 It learns a tokenizer, or takes one, trains (``andrea/trainer.py``), and writes the weights with
-what made them. Progress is a bar on stderr and one JSON line a log step in ``log.jsonl``.
+what made them. Progress is a bar on stderr and one JSON line a log step in ``log.jsonl``. The
+options are in ``andrea/cli_train.py``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import platform
 import sys
 import time
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from andrea import corpus, device, sources
-from andrea.config import ModelConfig
+from andrea.checkpoint import Start, read_start
+from andrea.config import PRESETS, ModelConfig
 from andrea.tokenizer import FIRST_MERGE_ID, VOCAB_SIZE, TextTokenizer, train_tokenizer
 from andrea.trainer import Recipe, Trainer
 
 CHARACTERS_AN_ENTRY = 80  # about 25 occurrences of each token: fewer, and it is not learned
 HELD_OUT = (0.02, 0.2)  # the share of a text that is held out: of a long one, of a short one
 LEARNED_BY_HEART = 40  # readings of the same text after which it is known by heart
-
-DESCRIPTION = """\
-Train a small model on your own text, and show it on the site.
-
-  python -m andrea train --text story.txt --minutes 60
-
-The text is plain UTF-8, the more the better: a megabyte is a start. Blank lines part paragraphs,
-two blank lines part documents. Nothing else has to be chosen. Ctrl-C stops at any time; the same
-command goes on where it stopped. Then
-
-  ANDREA_WEIGHTS=runs/mine make run          shows your model on the site
-  ANDREA_WEIGHTS=runs/mine make sample       lets it write
-
-With one CPU core the default model learns from about 1,500 tokens a second (ANDREA_THREADS=2 uses
-two cores); a smaller one is quicker: --n-layer 6 --d-model 128 --n-head 4. A CUDA device is used
-where there is one.
-"""
-
-# What each field of the recipe means, for --help: those that a beginner may want, then the rest.
-RUN_HELP = {
-    "steps": "steps to take; each learns from BATCH windows of CONTEXT tokens",
-    "minutes": "stop after so many minutes of training, if the steps are not done before",
-    "batch": "windows of text a step",
-    "context": "tokens in a window: how far back the model can read",
-    "seed": "the same seed, text and machine give the same model",
-}
-RECIPE_HELP = {
-    "lr": "learning rate of the blocks' matrices (Muon)",
-    "lr_adam": "learning rate of everything else (AdamW)",
-    "warmup": "steps over which the learning rates rise",
-    "flat": "share of the run with the full learning rates; then they fall to 5 %%",
-    "clip": "largest norm of a gradient",
-    "precision": "float32, bfloat16, or auto: what is quicker here",
-    "checkpoint_minutes": "minutes between checkpoints",
-    "log_every": "steps between lines of log.jsonl",
-    "valid_every": "steps between measurements on held-out text",
-}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``python -m andrea train``."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = DESCRIPTION
-    add = parser.add_argument_group("the text").add_argument
-    add("--text", nargs="+", type=Path, required=True, metavar="FILE", help="text to learn from")
-    held = "held-out text, one for each --text file (default: the end of each text)"
-    add("--valid", nargs="+", type=Path, metavar="FILE", help=held)
-    add(
-        "--out",
-        type=Path,
-        default=Path("runs/mine"),
-        metavar="FOLDER",
-        help="folder of the run (%(default)s)",
-    )
-    add = parser.add_argument_group("the model").add_argument
-    add("--n-layer", type=int, default=12, metavar="N", help="blocks (%(default)s)")
-    add("--d-model", type=int, default=192, metavar="N", help="width of the stream (%(default)s)")
-    add(
-        "--n-head",
-        type=int,
-        default=6,
-        metavar="N",
-        help="heads; they divide the width (%(default)s)",
-    )
-    size = f"vocabulary (default: {VOCAB_SIZE}, fewer for a short text)"
-    add("--vocab-size", type=int, metavar="N", help=size)
-    groups = (("the run", RUN_HELP), ("the recipe (leave it, unless you know why)", RECIPE_HELP))
-    defaults = {field.name: field.default for field in fields(Recipe)}
-    for title, helps in groups:
-        group = parser.add_argument_group(title)
-        for name, help_text in helps.items():
-            default = defaults[name]
-            kind = {"minutes": float, "precision": str}.get(name, type(default))
-            shown = "no limit" if default is None else default
-            group.add_argument(
-                "--" + name.replace("_", "-"),
-                type=kind,
-                default=default,
-                metavar="WORD" if kind is str else "N",
-                help=f"{help_text} ({shown})",
-            )
-    add = parser.add_argument_group("special").add_argument
-    add("--tokenizer", type=Path, metavar="JSON", help="use this tokenizer, do not learn one")
-    add("--sources", type=Path, metavar="TSV", help="table that weights the documents by tier")
-    add("--export-only", action="store_true", help="write the weights of the checkpoint and stop")
-    add("--part-mb", type=float, metavar="MB", help="also write the weights in parts of this size")
 
 
 def held_out_share(text: str, context: int) -> float:
@@ -128,9 +44,17 @@ def vocabulary_for(texts: list[str]) -> int:
     return min(VOCAB_SIZE, FIRST_MERGE_ID + sum(map(len, texts)) // CHARACTERS_AN_ENTRY)
 
 
-def get_tokenizer(args: argparse.Namespace, texts: list[str]) -> TextTokenizer:
-    """Load the tokenizer that was named or kept in the folder, or learn one from the texts."""
+def get_tokenizer(args: argparse.Namespace, texts: list[str], start: Start | None) -> TextTokenizer:
+    """Load the start's tokenizer, the one that was named or kept in the folder, or learn one."""
     kept = args.out / "tokenizer.json"
+    if start:
+        tokenizer = start.tokenizer()
+        if args.tokenizer and TextTokenizer.load(args.tokenizer).to_json() != tokenizer.to_json():
+            raise ValueError(
+                f"--tokenizer {args.tokenizer} is not the one that {start.path} was trained with: "
+                "leave it out, since the one beside the weights is used"
+            )
+        return tokenizer
     if args.tokenizer or kept.exists():
         tokenizer = TextTokenizer.load(args.tokenizer or kept)
         if args.vocab_size not in (None, tokenizer.vocab_size):
@@ -144,8 +68,38 @@ def get_tokenizer(args: argparse.Namespace, texts: list[str]) -> TextTokenizer:
     return train_tokenizer(paragraphs, args.vocab_size or vocabulary_for(texts))
 
 
+def get_config(
+    args: argparse.Namespace, recipe: Recipe, vocab_size: int, start: Start | None
+) -> ModelConfig:
+    """Return the start's shape, or what was asked for, by default that of ``andrea-mini``.
+
+    Raises
+    ------
+    ValueError
+        If what was asked for is impossible, or is not the start's.
+    """
+    names = ("n_layer", "d_model", "n_head", "vocab_size")
+    asked = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if start is None:
+        fixed = {"n_ctx": recipe.context, "vocab_size": vocab_size}
+        return PRESETS["andrea-mini"].with_(**{**asked, **fixed})
+    for name, value in asked.items():
+        held = getattr(start.config, name)
+        if value != held:
+            raise ValueError(
+                f"--{name.replace('_', '-')} is {value}, but {start.path} has {held}: leave it "
+                "out, since the file decides the shape"
+            )
+    if recipe.context > start.config.n_ctx:
+        raise ValueError(
+            f"--context is {recipe.context}, but {start.path} reads at most "
+            f"{start.config.n_ctx} tokens: choose at most so many"
+        )
+    return start.config
+
+
 def load_streams(
-    args: argparse.Namespace, tokenizer: TextTokenizer, texts: list[str]
+    args: argparse.Namespace, tokenizer: TextTokenizer, texts: list[str], context: int
 ) -> tuple[list[corpus.Stream], list[corpus.Stream]]:
     """Tokenise the training and validation text, named by language or file."""
     train: list[corpus.Stream] = []
@@ -160,7 +114,7 @@ def load_streams(
         if args.valid:
             held = corpus.read_text(args.valid[i])
         else:
-            text, held = corpus.split_off(text, held_out_share(text, args.context))
+            text, held = corpus.split_off(text, held_out_share(text, context))
         print(f"tokenising {path.name} ...", file=sys.stderr)
         train.append(corpus.tokenise(name, text, tokenizer, weights))
         valid.append(corpus.tokenise(name, held, tokenizer))
@@ -171,31 +125,65 @@ def main(args: argparse.Namespace) -> None:
     """Run ``python -m andrea train`` with parsed arguments."""
     from tqdm import tqdm
 
-    recipe = Recipe(**{f.name: getattr(args, f.name) for f in fields(Recipe)})
+    start = get_start(args)
+    chosen = {f.name: getattr(args, f.name) for f in fields(Recipe)}
+    if args.context is None:
+        chosen["context"] = start.config.n_ctx if start else Recipe.context
+    recipe = Recipe(**chosen)
     texts = [corpus.read_text(path) for path in args.text]
     try:
         args.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"{args.out}: cannot be made ({error.strerror})") from error
-    tokenizer = get_tokenizer(args, texts)
-    train, valid = load_streams(args, tokenizer, texts)
-    config = ModelConfig(
-        n_layer=args.n_layer,
-        d_model=args.d_model,
-        n_head=args.n_head,
-        n_ctx=recipe.context,
-        vocab_size=tokenizer.vocab_size,
-    )
+    tokenizer = get_tokenizer(args, texts, start)
+    config = get_config(args, recipe, tokenizer.vocab_size, start)
+    train, valid = load_streams(args, tokenizer, texts, recipe.context)
     torch.set_num_threads(device.threads())
-    chosen = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    trainer = Trainer(config, recipe, train, valid, args.out, chosen)
+    place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    trainer = Trainer(config, recipe, train, valid, args.out, place)
+    begin(trainer, start, args.export_only)
     tokenizer.save(args.out / "tokenizer.json")  # not before the text has proved long enough
-    if trainer.resume():
-        print(f"continuing at step {trainer.step}", file=sys.stderr)
     print(summary(trainer), file=sys.stderr)
     if not args.export_only:
         log_and_run(trainer, tqdm(total=100, unit="%", disable=not sys.stderr.isatty()))
     export(trainer, args)
+
+
+def get_start(args: argparse.Namespace) -> Start | None:
+    """Read what ``--start-from`` names, and refuse what would write over it."""
+    if args.part_mb is not None and not 0 < args.part_mb < math.inf:
+        raise ValueError(f"--part-mb is {args.part_mb}: it must be above 0, 15 for example")
+    if args.start_from is None:
+        return None
+    start = read_start(args.start_from)
+    if start.path.parent.resolve() == args.out.resolve():
+        raise ValueError(
+            f"--out {args.out} is the folder of --start-from, which would be overwritten: choose "
+            "another (to continue a run, repeat the command that began it)"
+        )
+    return start
+
+
+def begin(trainer: Trainer, start: Start | None, must_exist: bool) -> None:
+    """Continue the folder's checkpoint where there is one, else begin from the start's weights.
+
+    Raises
+    ------
+    ValueError
+        If the checkpoint's run began from something else, or there must be one and is none.
+    """
+    if trainer.resume():
+        began = trainer.origin["sha256"] if trainer.origin else None
+        if start and start.origin["sha256"] != began:
+            raise ValueError(
+                f"the run in {trainer.folder} did not begin from {start.path}: leave --start-from "
+                "out to continue it, or choose another --out folder"
+            )
+        print(f"continuing at step {trainer.step}", file=sys.stderr)
+    elif must_exist:
+        raise ValueError(f"there is no checkpoint in {trainer.folder} to write the weights of")
+    elif start:
+        trainer.begin_from(start)
 
 
 def summary(trainer: Trainer) -> str:
@@ -210,6 +198,10 @@ def summary(trainer: Trainer) -> str:
         f"vocabulary {config.vocab_size:,}",
         f"run       {recipe.steps:,} steps read the text {readings:,.1f} times",
     ]
+    if trainer.origin:
+        seen = trainer.origin["tokens"]
+        so_far = f", which have seen {seen:,} tokens" if seen else ""
+        lines.insert(2, f"from      the weights of {trainer.origin['file']}{so_far}")
     if readings > LEARNED_BY_HEART and recipe.minutes is None:
         enough = max(1, round(recipe.steps * LEARNED_BY_HEART / readings))
         lines.append(
@@ -239,9 +231,11 @@ def export(trainer: Trainer, args: argparse.Namespace) -> None:
     same = trainer.device.type == device.device().type
     made = {
         "recipe": asdict(trainer.recipe),
+        "origin": trainer.origin,
         "step": trainer.step,
         "tokens": trainer.tokens,
         "seconds": round(trainer.seconds),
+        "processor_seconds": trainer.processor_seconds and round(trainer.processor_seconds),
         "device": trainer.device.type,
         "device_name": device.name() if same else platform.processor(),
         "threads": device.threads(),
@@ -250,7 +244,8 @@ def export(trainer: Trainer, args: argparse.Namespace) -> None:
         "texts": [path.name for path in args.text],
         "valid_loss": trainer.validate(None),
     }
-    path = args.out / "weights.safetensors"
+    path = args.out / sources.WEIGHTS_FILE
     sources.save_weights(trainer.model, path, made, part_mb=args.part_mb)
-    print(json.dumps({"written": str(path), **made}))
+    written = {"written": str(path), "sha256": sources.file_sha256(path)}
+    print(json.dumps({**written, **made}))
     print(f"on the site: ANDREA_WEIGHTS={args.out} make run", file=sys.stderr)

@@ -22,14 +22,15 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from andrea import corpus
+from andrea.checkpoint import Start, read_checkpoint
 from andrea.config import ModelConfig
 from andrea.model import Andrea
 from andrea.optim import Muon
 
+KEPT = ("step", "seconds", "tokens", "processor_seconds", "origin")  # in a checkpoint's header
 FINAL_LR_SHARE = 0.05
 VALID_WINDOWS = 48  # windows a language for the running figure; the last one takes them all
 
@@ -94,28 +95,6 @@ def fast_bfloat16(device: torch.device) -> bool:
     return seconds[1] < 0.8 * seconds[0]
 
 
-def read_checkpoint(
-    path: Path, device: torch.device
-) -> tuple[dict[str, torch.Tensor], dict[str, Any], dict[str, Any]]:
-    """Return a checkpoint's tensors, its counters and its model's configuration.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or no checkpoint; the message names it and says what to do.
-    """
-    try:
-        with safe_open(path, "pt", device=str(device)) as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            header = file.metadata()
-            return tensors, json.loads(header["run"]), json.loads(header["config"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} is damaged and cannot be continued ({error}); "
-            "delete it to start again, or choose another --out folder"
-        ) from error
-
-
 class Trainer:
     """One run: the model, its optimisers, the text, and a folder to stop and resume in."""
 
@@ -149,6 +128,8 @@ class Trainer:
         ]
         self.base_rates = [group["lr"] for o in self.optimisers for group in o.param_groups]
         self.step, self.seconds, self.tokens = 0, 0.0, 0
+        self.processor_seconds: float | None = 0.0  # all threads; None: an older run kept no count
+        self.origin: dict[str, Any] | None = None  # of the weights that it began with, if not fresh
 
     # -- one step ------------------------------------------------------------------------------
 
@@ -179,7 +160,7 @@ class Trainer:
 
     def take_step(self) -> dict[str, float]:
         """Train on one batch and return the figures to log."""
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         factor = self.recipe.rate(self.step, self.progress())
         groups = [group for o in self.optimisers for group in o.param_groups]
         for group, base in zip(groups, self.base_rates, strict=True):
@@ -195,6 +176,8 @@ class Trainer:
         self.step += 1
         self.seconds += min(took, 30.0)  # a paused process should not eat a time budget
         self.tokens += self.recipe.batch * self.recipe.context
+        if self.processor_seconds is not None:
+            self.processor_seconds += time.process_time() - busy
         return {
             "step": self.step,
             "loss": value,
@@ -228,7 +211,7 @@ class Trainer:
             for i, state in optimiser.state_dict()["state"].items():
                 for name, value in state.items():
                     tensors[f"optimiser.{k}.{i}.{name}"] = torch.as_tensor(value)
-        meta = {"step": self.step, "seconds": self.seconds, "tokens": self.tokens}
+        meta = {name: getattr(self, name) for name in KEPT}
         path, fresh = self.folder / "checkpoint.safetensors", self.folder / "checkpoint.new"
         save_file(
             {n: t.contiguous().cpu() for n, t in tensors.items()},
@@ -237,6 +220,11 @@ class Trainer:
         )
         os.replace(fresh, path)
 
+    def begin_from(self, start: Start) -> None:
+        """Begin with the weights of another run; optimisers and counters are this run's own."""
+        self.model.load_state_dict(start.weights)
+        self.origin = start.origin
+
     def resume(self) -> bool:
         """Continue from the folder's checkpoint, if there is one."""
         path = self.folder / "checkpoint.safetensors"
@@ -244,7 +232,10 @@ class Trainer:
             return False
         tensors, meta, written = read_checkpoint(path, self.device)
         if written != self.model.config.as_dict():
-            raise ValueError(f"{path} holds another model ({written}); choose another --out folder")
+            raise ValueError(
+                f"{path} holds another model ({written}); repeat the command that began it, or "
+                "choose another --out folder"
+            )
         self.model.load_state_dict(
             {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}
         )
@@ -255,7 +246,8 @@ class Trainer:
                     _, _, i, field = name.split(".")
                     state.setdefault(int(i), {})[field] = tensor
             optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
-        self.step, self.seconds, self.tokens = meta["step"], meta["seconds"], meta["tokens"]
+        for name in KEPT:
+            setattr(self, name, meta.get(name))
         return True
 
     # -- the loop ------------------------------------------------------------------------------

@@ -87,8 +87,37 @@ def test_compared_runs_are_a_table_or_nothing() -> None:
     made = {"recipe": {"batch": 8}, "seconds": 600, "tokens": 1_250_000}
     run = {"name": "wide", "config": evaluation()["config"]}
     run["made"] = {**made, "valid_loss": {"en": 5.1, "it": 5.4}}
-    assert "| wide | 12, 192, 6 | 8 | 10 | 1.25 | 5.100 | 5.400 |" in training.study_section([run])
+    assert "| wide | 12, 192, 6 | 8 | 10.0 | 1.25 | 5.100 | 5.400 |" in training.study_section(
+        [run]
+    )
+    assert "| minutes |" in training.study_section([run])
     assert training.study_section([]) == ""
+
+
+def test_runs_that_counted_processor_time_are_compared_by_it() -> None:
+    made = {"recipe": {"batch": 8}, "seconds": 900, "tokens": 1_250_000, "valid_loss": {"en": 5.1}}
+    config = evaluation()["config"]
+    counted = {"name": "a", "config": config, "made": {**made, "processor_seconds": 600}}
+    assert "| a | 12, 192, 6 | 8 | 10.0 |" in training.study_section([counted])
+    older = {"name": "b", "config": config, "made": {**made, "processor_seconds": None}}
+    both = training.study_section([counted, older])
+    assert both.count("| 15.0 |") == 2 and "processor" not in both
+
+
+def test_a_run_that_began_from_weights_says_so() -> None:
+    begun = evaluation(steps=9)
+    earlier = {"file": "weights.safetensors", "sha256": "abc", "tokens": 6_000_000}
+    begun["made"]["origin"] = earlier
+    assert "| begun from | `weights.safetensors` (6,000,000 tokens, sha256 abc) |" in (
+        training.recipe_table(begun)
+    )
+    assert "--start-from weights.safetensors" in training.command(begun)
+    begun["made"]["origin"] = {**earlier, "tokens": None}
+    assert "(tokens not recorded, sha256 abc)" in training.recipe_table(begun)
+    fresh = evaluation(steps=9)
+    fresh["made"]["origin"] = None
+    assert "begun from" not in training.recipe_table(fresh)
+    assert "--start-from" not in training.command(fresh)
 
 
 @pytest.mark.parametrize(

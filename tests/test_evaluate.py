@@ -146,7 +146,8 @@ SOURCES = HEADER + (
 @pytest.fixture
 def folder(loaded: LoadedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with tiny weights, texts, a log and a table of sources."""
-    made = {"tokens": 1000, "seconds": 7200, "step": 4, "recipe": {"steps": 4, "clip": 1.0}}
+    made: dict = {"tokens": 1000, "seconds": 7200, "step": 4, "valid_loss": {"en": 5.0, "it": 5.25}}
+    made["recipe"] = {"steps": 4, "clip": 1.0, "batch": 8}
     sources.save_weights(loaded.model, tmp_path / "weights.safetensors", made)
     loaded.tokenizer.save(tmp_path / "tokenizer.json")
     for language in ("en", "it"):
@@ -164,6 +165,7 @@ def measured(folder: Path) -> dict:
     files = [str(folder / name) for name in ("en-valid.txt", "it-valid.txt", "en.txt", "it.txt")]
     arguments = ["evaluate", "--valid", *files[:2], "--train", *files[2:], "--out", str(folder)]
     arguments += ["--log", str(folder / "log.jsonl"), "--positions", "4"]
+    arguments += ["--study", str(folder)]
     assert main(arguments) == 0
     return json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
 
@@ -184,6 +186,7 @@ def test_the_commands_measure_and_write_the_card(loaded: LoadedModel, folder: Pa
     assert document["weights_sha256"] in card
     assert f"**{report['loss']:.3f}**" in card
     assert "--steps 4" in card
+    assert f"| {folder.name} | 3, 16, 2 | 8 | 120.0 | 0.00 | 5.000 | 5.250 |" in card  # the study
     assert "**English, from one/stories; licence: CC BY (Stories).** *A | story* (Ann" in card
     assert "Romanzo" not in card  # its markup is CC BY, its text is not
     assert "2.0" in card  # hours

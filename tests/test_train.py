@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from andrea import __main__ as terminal
 from andrea import corpus
@@ -184,6 +184,7 @@ def test_stop_and_resume_equals_never_stopping(start):
     again = start("parts")
     assert again.resume()
     assert (again.step, again.tokens) == (17, 17 * 8 * 32)
+    assert again.processor_seconds == part.processor_seconds > 0
     list(again.run())
     for (name, a), b in zip(whole.model.named_parameters(), again.model.parameters(), strict=True):
         assert torch.equal(a, b), name
@@ -192,6 +193,23 @@ def test_stop_and_resume_equals_never_stopping(start):
         for i, state in a.state_dict()["state"].items():
             for field, value in state.items():
                 assert torch.equal(value, b.state_dict()["state"][i][field]), (i, field)
+
+
+def test_a_checkpoint_from_before_a_counter_goes_on_without_it(start):
+    """What was not counted from the beginning is not reported as if it had been."""
+    trainer = start("run")
+    trainer.take_step()
+    trainer.save()
+    path = trainer.folder / "checkpoint.safetensors"
+    with safe_open(path, "pt") as file:
+        header = file.metadata()
+    run = json.loads(header["run"])
+    del run["processor_seconds"], run["origin"]
+    save_file(load_file(path), path, {**header, "run": json.dumps(run)})
+    again = start("run")
+    assert again.resume()
+    again.take_step()
+    assert (again.step, again.processor_seconds, again.origin) == (2, None, None)
 
 
 def test_nothing_to_resume_is_a_fresh_start(start):

@@ -21,6 +21,8 @@ def command(evaluation: Document) -> str:
     words = ["python", "-m", "andrea", "train", "--text", *[f"{n}.txt" for n in names]]
     words += ["--valid", *[f"{n}-valid.txt" for n in names], "--sources", "SOURCES.tsv"]
     words += ["--tokenizer", "andrea/weights/tokenizer.json", "--out", "runs/mini"]
+    if origin := evaluation["made"].get("origin"):
+        words += ["--start-from", origin["file"]]
     for name in ("n_layer", "d_model", "n_head"):
         words += ["--" + name.replace("_", "-"), str(config[name])]
     for field in fields(Recipe):
@@ -43,31 +45,44 @@ def recipe_table(evaluation: Document) -> str:
         ["precision", made.get("precision", "not recorded")],
         ["date", made.get("date", "not recorded")],
     ]
+    if origin := made.get("origin"):
+        before = f"{origin['tokens']:,} tokens" if origin.get("tokens") else "tokens not recorded"
+        rows.insert(2, ["begun from", f"`{origin['file']}` ({before}, sha256 {origin['sha256']})"])
     rows += [[name.replace("_", " "), str(value)] for name, value in recipe.items()]
     return table(["", ""], rows)
 
 
 def study_section(study: list[Document]) -> str:
-    """Return the table of compared runs, or nothing."""
+    """Return the table of compared runs, or nothing.
+
+    Their minutes are those of the processor where all runs have counted them: what another program
+    took from a run does not count.
+    """
     if not study:
         return ""
     names = sorted({name for run in study for name in run["made"]["valid_loss"]})
+    counted = all(run["made"].get("processor_seconds") for run in study)
     rows = []
     for run in study:
         config, made = ModelConfig(**run["config"]), run["made"]
+        seconds = made["processor_seconds"] if counted else made["seconds"]
         rows.append(
             [
                 run["name"],
                 f"{config.n_layer}, {config.d_model}, {config.n_head}",
                 f"{made['recipe']['batch']}",
-                f"{made['seconds'] / 60:.0f}",
+                f"{seconds / 60:.1f}",
                 f"{made['tokens'] / 1e6:.2f}",
                 *[f"{made['valid_loss'][name]:.3f}" for name in names],
             ]
         )
-    head = ["run", "blocks, width, heads", "batch", "minutes", "million tokens"]
-    return "### Shapes and recipes compared\n\n" + table(
-        [*head, *[f"loss {name}" for name in names]], rows, numbers=3 + len(names)
+    minutes = "processor minutes" if counted else "minutes"
+    head = ["run", "blocks, width, heads", "batch", minutes, "million tokens"]
+    compared = table([*head, *[f"loss {name}" for name in names]], rows, numbers=3 + len(names))
+    return (
+        "### Shapes and recipes compared\n\n"
+        "Loss on the whole held-out texts, in nats a token, after runs of the same length, each "
+        f"with its own fall of the learning rate.\n\n{compared}"
     )
 
 

@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
+from andrea.checkpoint import read_start
 from andrea.config import ModelConfig, preset
 from andrea.corpus import Stream
 from andrea.model import Andrea, next_token_loss
+from andrea.sources import save_weights
 from andrea.trainer import Recipe, Trainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -63,24 +67,56 @@ def test_fresh_weights_are_the_same_on_every_device():
         assert torch.equal(tensor, made_there[name].cpu()), name
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
-def test_training_steps_are_finite_learn_and_resume(tmp_path, precision):
+CUDA = torch.device("cuda")
+SHAPE = ModelConfig(n_layer=4, d_model=64, n_head=4, n_ctx=64, vocab_size=300)
+RECIPE = Recipe(steps=40, batch=8, context=64, warmup=4, precision="bfloat16", log_every=1)
+
+
+def start(folder: Path, recipe: Recipe) -> Trainer:
+    """Return a run that learns to count by sevens."""
     tokens = (torch.arange(4000) * 7 % 50).numpy().astype("uint16")
     stream = Stream("counting", tokens, torch.tensor([0, 4000]).numpy(), torch.ones(1).numpy())
-    recipe = Recipe(steps=40, batch=8, context=64, warmup=4, precision=precision, log_every=1)
-    config = ModelConfig(n_layer=4, d_model=64, n_head=4, n_ctx=64, vocab_size=300)
+    return Trainer(SHAPE, recipe, [stream], [stream], folder, CUDA)
 
-    def start() -> Trainer:
-        cuda = torch.device("cuda")
-        return Trainer(config, recipe, [stream], [stream], tmp_path, cuda)
 
-    trainer = start()
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+def test_training_steps_are_finite_learn_and_resume(tmp_path, precision):
+    recipe = replace(RECIPE, precision=precision)
+    trainer = start(tmp_path, recipe)
     lines = list(trainer.run())
     assert all(math.isfinite(x["loss"]) and math.isfinite(x["grad_norm"]) for x in lines)
     assert all(p.isfinite().all() for p in trainer.model.parameters())
     assert lines[0]["loss"] == pytest.approx(math.log(300), rel=0.05)
     assert lines[-1]["loss"] < 0.5 * lines[0]["loss"]
-    again = start()
+    again = start(tmp_path, replace(recipe, steps=44))
     assert again.resume() and again.step == 40
     for a, b in zip(trainer.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(a, b)
+    longer = list(again.run())  # the optimisers' states came back to the device, too
+    assert [line["step"] for line in longer] == [41, 42, 43, 44]
+    assert max(line["loss"] for line in longer) < 0.5 * lines[0]["loss"]
+
+
+def test_auto_precision_is_bfloat16_and_a_time_budget_ends_the_run(tmp_path):
+    start(tmp_path, RECIPE).take_step()  # the first step of a process loads the kernels
+    trainer = start(tmp_path, replace(RECIPE, steps=10**6, minutes=0.05, precision="auto"))
+    assert trainer.dtype is (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32)
+    lines = list(trainer.run())
+    assert 3 <= trainer.seconds < 10 and trainer.step < 10**6
+    assert lines[-1]["rate"] < 0.1  # the rate fell with the time that was left
+    assert start(tmp_path, replace(RECIPE, minutes=0.05)).resume()
+
+
+def test_a_run_begins_from_weights_that_a_cpu_reads(tmp_path):
+    first = start(tmp_path, RECIPE)
+    list(first.run())
+    path = tmp_path / "weights.safetensors"
+    save_weights(first.model, path, {"tokens": first.tokens})
+    (tmp_path / "next").mkdir()
+    trainer = start(tmp_path / "next", RECIPE)
+    trainer.begin_from(read_start(path))
+    before = first.validate()["counting"]
+    assert trainer.validate()["counting"] == pytest.approx(before, abs=0.02)
+    assert trainer.step == 0 and trainer.origin["tokens"] == first.tokens
+    assert all(p.is_cuda for p in trainer.model.parameters())
+    assert math.isfinite(trainer.take_step()["loss"])
