@@ -9,21 +9,21 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast, overload
 
 import streamlit as st
 
-from andrea import device, engine, sources
+from andrea import device, engine, jobs, sources
 from andrea.config import ModelConfig
 from andrea.errors import InputError
 from andrea.measures.gradients import GradientsResult
 from andrea.measures.norm import NormResult
 from andrea.measures.overview import AttentionResult, LensMapResult
 from andrea.measures.parameters import ParametersResult
+from andrea.measures.race import RaceProgress, RaceResult
+from andrea.measures.race_cost import refuse_too_slow
 from andrea.measures.stream_norms import StreamNormsResult
 from andrea.measures.trace import Tokens, TraceResult, tokenise
 from andrea.requests import (
@@ -39,75 +39,17 @@ from andrea.requests import (
 )
 from andrea.requests_activation import ActivationQuestion
 from andrea.requests_depth import DepthQuestion
+from andrea.requests_race import RaceRequest
 from andrea.sources import LoadedModel
 from app import state
 from app.components.walk.payload import Packet, pack
+from app.model_cache import ModelCache
 
 RESULTS = 64  # kept at most, an hour at most: a trace of the largest model takes some megabytes
 ARMS = 1024  # of the laboratory, one seed each: some tens of kilobytes
 SECONDS = 3600
 
 log = logging.getLogger(__name__)
-
-
-class ModelCache:
-    """Loaded models, the least recently used dropped first, within a number of bytes.
-
-    Two that ask for the same model load it once; different models load side by side.
-
-    Parameters
-    ----------
-    load
-        Makes the model.
-    size
-        Its bytes, known before it is loaded, so that room is made first.
-    limit
-        How many bytes all models together may take.
-    """
-
-    def __init__(
-        self,
-        load: Callable[[ModelRequest], LoadedModel],
-        size: Callable[[ModelRequest], int],
-        limit: Callable[[], int],
-    ) -> None:
-        self._load, self._size, self._limit = load, size, limit
-        self._kept: OrderedDict[ModelRequest, tuple[LoadedModel, int]] = OrderedDict()
-        self._loading: dict[ModelRequest, threading.Lock] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key: ModelRequest) -> LoadedModel:
-        """Return the model, loaded if it is not there."""
-        with self._lock:
-            gate = self._loading.setdefault(key, threading.Lock())
-        with gate:
-            with self._lock:
-                if key in self._kept:
-                    self._kept.move_to_end(key)
-                    return self._kept[key][0]
-                need = self._size(key)
-                self._make_room(need)
-            try:
-                model = self._load(key)
-                with self._lock:
-                    self._make_room(need)
-                    self._kept[key] = (model, need)
-            finally:
-                with self._lock:
-                    self._loading.pop(key, None)
-        return model
-
-    def _make_room(self, need: int) -> None:
-        while self._kept and self.n_bytes + need > self._limit():
-            self._kept.popitem(last=False)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that the kept models take."""
-        return sum(size for _, size in self._kept.values())
-
-    def __len__(self) -> int:
-        return len(self._kept)
 
 
 def n_bytes(request: ModelRequest) -> int:
@@ -226,6 +168,36 @@ def blocks(request: DepthQuestion | ActivationQuestion) -> Any:
         If the request is impossible.
     """
     return _answer(request)
+
+
+RaceStatus = jobs.Status[RaceProgress, RaceResult]
+
+
+@st.cache_resource(show_spinner=False)
+def _races() -> jobs.Jobs[RaceRequest, RaceProgress, RaceResult]:
+    return jobs.Jobs(engine.race)
+
+
+def start_race(request: RaceRequest) -> None:
+    """Put a race into everybody's queue, or join it if somebody has; this session's last is left.
+
+    Raises
+    ------
+    InputError
+        If the race is impossible, or longer or larger than this host allows.
+    """
+    refuse_too_slow(request)
+    _races().ask(state.session(), request)
+
+
+def race_status(request: RaceRequest) -> RaceStatus:
+    """Return how a race stands; who keeps asking keeps it alive."""
+    return _races().look(state.session(), request)
+
+
+def leave_race() -> None:
+    """Stop watching this session's race; it ends unless somebody else watches it."""
+    _races().leave(state.session())
 
 
 def packet(request: TraceRequest) -> Packet:

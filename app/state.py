@@ -285,6 +285,12 @@ def share_link(**values: object) -> str:
     return f"{(st.context.url or '').split('?')[0]}?{urlencode(pairs, quote_via=quote)}"
 
 
+def session() -> str:
+    """Return a name for this visitor's session, "" outside any."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return "" if context is None else context.session_id
+
+
 def still_wanted() -> None:
     """Stop here if the visitor has moved on meanwhile (Streamlit ends stale runs at such calls).
 

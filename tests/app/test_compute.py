@@ -9,7 +9,7 @@ from andrea import engine
 from andrea.errors import InputError
 from andrea.requests import AttentionRequest, ModelRequest, TraceRequest
 from app import compute
-from app.compute import ModelCache
+from app.model_cache import ModelCache
 
 SMALL = ModelRequest("andrea-12m", n_layer=1)
 
