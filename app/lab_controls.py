@@ -104,7 +104,7 @@ def _shared(start: lab.LabSettings, sweep: bool) -> lab.LabSettings:
         bind="query-params",
         help=_(
             "xavier: uniform, per matrix, as in Xiong et al. gpt2: normal with deviation 0.02, "
-            "branch outputs scaled by 1/√(2L), as in ANDREA. The same for every arm: the "
+            "branch outputs scaled by 1/√(2L), as in ANDREA. The same for every variant: the "
             "results depend on it."
         ),
     )
@@ -139,7 +139,7 @@ def _shared(start: lab.LabSettings, sweep: bool) -> lab.LabSettings:
 def settings(name: str) -> lab.LabSettings:
     """Show all controls, starting from guided setting ``name``; return what they ask for."""
     start = lab.GUIDES[name]
-    with st.expander(_("Arms and settings"), expanded=True, key="lab_controls"):
+    with st.expander(_("Variants and settings"), expanded=True, key="lab_controls"):
         arms = _arms(start, name == lab.SWEEP_GUIDE)
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
             shared = _shared(start, name == lab.SWEEP_GUIDE)

@@ -35,7 +35,7 @@ if lab_controls.untouched(guide, chosen):
     st.write(lab_guides.commentary(guide))
 
 if not chosen.arms:
-    layout.notice(_("Choose at least one arm."))
+    layout.notice(_("Choose at least one variant."))
     st.stop()
 
 layout.section(_("What the backward pass shows"))
@@ -51,7 +51,7 @@ layout.steps(
             "Does more width help?"
         ),
         _(
-            "Switch the initialisation: which arms change their picture altogether, and which "
+            "Switch the initialisation: which variants change their picture altogether, and which "
             "hardly at all?"
         ),
     ]

@@ -150,7 +150,7 @@ def test_impossible_values_are_named_and_replaced(page: Page, server: Server) ->
 def test_no_arm_at_all_is_said(page: Page, server: Server) -> None:
     none = {f"arm.{arm}": "false" for arm in ("pre", "post", "pre-cut", "plain")}
     open_page(page, server, "gradients", lang="en", **none)
-    expect(page.locator(".a-notice").filter(has_text="Choose at least one arm")).to_be_visible()
+    expect(page.locator(".a-notice").filter(has_text="Choose at least one variant")).to_be_visible()
 
 
 def test_the_link_and_the_commands_repeat_the_place(new_page: NewPage, server: Server) -> None:
