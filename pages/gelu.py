@@ -11,11 +11,9 @@ import streamlit as st
 from andrea.measures.activation_error import approximation
 from andrea.requests import ModelRequest, TraceRequest
 from app import activation_view, compute, controls, layout, readings_activation, state
+from app.components import point
 from app.components.chips import chips
-from app.figures import activation
 from app.i18n import _
-from app.readings import voice
-from app.theme import current
 
 layout.page_header(
     _("GELU and ReLU"),
@@ -38,12 +36,10 @@ layout.section(_("On the curve"))
 st.write(
     _(
         "GELU multiplies x by Φ(x), the share of a normal distribution that lies below x. Move the "
-        "slider under the curves and read the formula."
+        "slider under the curves and read the formulas."
     )
 )
-layout.chart(
-    activation.gelu_curves(current(), voice()), "curves", _("GELU, its tanh form and ReLU")
-)
+point.point("curves")
 st.write(
     _(
         "ReLU has a kink: its slope jumps from 0 to 1. GELU's slope is smooth, falls below 0 left "
@@ -121,6 +117,7 @@ layout.take_away(
     state.share_link(
         text=text, model=model.model, seed=model.seed, norm=model.norm, residual=model.residual,
         depth=model.n_layer, pos=read.position, layer=layer + 1, over=over, act=act_fn, fresh=seed,
+        x=point.START,  # the point's own place, where it has moved, is in the address
     ),
     said,
     activation_view.downloads(read, every, over, swapped, said),

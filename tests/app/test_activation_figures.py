@@ -41,40 +41,8 @@ def found():
 
 
 @themes
-@languages
-def test_every_stop_of_the_slider_moves_the_point_and_writes_its_values(theme, lang):
-    with use_language(lang):
-        fig = figures.gelu_curves(theme, readings.voice())
-    slider = fig.layout.sliders[0]
-    assert len(slider.steps) == 81 and slider.steps[slider.active].label.endswith(("1.0", "1,0"))
-    comma = "," if lang == "it" else "."
-    for x, step in zip(figures.STOPS, slider.steps, strict=True):
-        moved, text, traces = step.args
-        assert step.method == "update" and list(traces) == [len(fig.data) - 2, len(fig.data) - 1]
-        assert [list(row) for row in moved["x"]] == [[x, x], [x, x]]
-        phi = 0.5 * (1 + math.erf(x / math.sqrt(2)))
-        values, slopes = moved["y"]
-        assert list(values) == pytest.approx([x * phi, max(x, 0)])
-        normal = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-        assert slopes[0] == pytest.approx(phi + x * normal)
-        assert slopes[1] is None if x == 0 else slopes[1] == (x > 0)
-        (name, words), *rest = text.items()
-        assert not rest and name == f"annotations[{_formula(fig)}].text"
-        plain = words.replace("\N{MINUS SIGN}", "-").replace(comma, ".")
-        assert f"· {phi:.4f} = " in plain and f"= {x * phi + 0.0:.4f}</b>" in plain
-    start = slider.steps[slider.active].args
-    assert fig.layout.annotations[_formula(fig)].text == next(iter(start[1].values()))
-    for k, trace in enumerate(fig.data[-2:]):
-        assert list(trace.x) == start[0]["x"][k] and list(trace.y) == start[0]["y"][k]
-
-
-def _formula(fig) -> int:
-    """Where the formula stands among the annotations."""
-    return next(i for i, a in enumerate(fig.layout.annotations) if "Φ" in a.text)
-
-
-def test_curves_minimum_and_slope_range_are_marked():
-    fig = figures.gelu_curves(LIGHT, readings.voice())
+def test_curves_minimum_and_slope_range_are_marked(theme):
+    fig = figures.gelu_curves(theme, readings.voice())
     lines = [t for t in fig.data if t.mode == "lines"]
     functions = (curves.gelu, curves.gelu_slope, curves.relu, curves.relu_slope,
                  curves.gelu_tanh, curves.gelu_tanh_slope)  # fmt: skip

@@ -1,4 +1,4 @@
-"""GELU and ReLU in a real browser: the slider inside the figure, and numbers as the terminal's."""
+"""GELU and ReLU in a real browser: the point on the curves, and numbers as the terminal's."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from tests.browser.driver import Server, offered, open_page, settled
 
 WORDS = {
     "it": {"guess": "Circa la metà", "all": "Nel complesso dei blocchi", "exact": "GELU esatta",
-           "token": "il token", "swap": "GELU esatta al posto della forma con tanh, in tutti"},
+           "token": "il token", "place": "Posizione del punto",
+           "kink": "nessuna: c’è lo spigolo",
+           "swap": "GELU esatta al posto della forma con tanh, in tutti"},
     "en": {"guess": "About half", "all": "Over all blocks", "exact": "exact GELU",
-           "token": "the token", "swap": "Exact GELU in place of the tanh form, in all"},
+           "token": "the token", "place": "Position of the point",
+           "kink": "none: the kink",
+           "swap": "Exact GELU in place of the tanh form, in all"},
 }  # fmt: skip
 languages = pytest.mark.parametrize("lang", ["it", "en"])
 
@@ -38,28 +42,91 @@ def reading(page: Page, words: str) -> Locator:
     return page.locator(".a-reading").filter(has_text=words)
 
 
+def at(x: float) -> dict[str, float]:
+    """What the formulas must show at x, computed here."""
+    phi = 0.5 * (1 + math.erf(x / math.sqrt(2)))
+    normal = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    u, du = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3), math.sqrt(2 / math.pi)
+    t, dt = math.tanh(u), du * (1 + 3 * 0.044715 * x**2) / math.cosh(u) ** 2
+    exact, tanh, relu = x * phi, 0.5 * x * (1 + t), max(x, 0.0)
+    return {"gelu": exact, "gelu_slope": phi + x * normal, "tanh": tanh,
+            "tanh_slope": 0.5 * (1 + t) + 0.5 * x * dt, "difference": tanh - exact,
+            "relu": relu, "relu_slope": float(x > 0), "cut": exact - relu}  # fmt: skip
+
+
+def result(text: str, lang: str) -> float:
+    """The number after the last equals sign, as the language writes it."""
+    last = text.split("=")[-1].strip()
+    assert "-" not in last and ("," if lang == "en" else ".") not in last
+    raised = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    last = last.replace(" × 10", "e").translate(raised)
+    return float(last.replace(",", ".").replace("\N{MINUS SIGN}", "-"))
+
+
+def shown_at(page: Page, x: float, lang: str) -> None:
+    """The point stands at x, and every line of the formulas ends in the right number."""
+    point = page.locator("section.point")
+    slider = page.get_by_role("slider", name=WORDS[lang]["place"])
+    expect(slider).to_have_attribute("aria-valuetext", f"x = {written(x, 2, lang)}")
+    expect(point.locator("output")).to_have_text(f"x = {written(x, 2, lang)}")
+    for name, value in at(x).items():
+        text = point.locator(f"[data-line={name}]").inner_text()
+        if name == "relu_slope" and x == 0:
+            assert text == WORDS[lang]["kink"]
+            continue
+        digits = max(4, 2 - math.floor(math.log10(abs(value)))) if value else 4
+        assert result(text, lang) == pytest.approx(value, abs=0.51 * 10.0**-digits, rel=0), name
+
+
 @languages
-def test_the_slider_steps_without_the_server(lang: str, page: Page, server: Server) -> None:
-    sent: list[object] = []
-    page.on("websocket", lambda ws: ws.on("framesent", lambda frame: sent.append(frame)))
+def test_the_point_steps_without_the_server(lang: str, page: Page, server: Server) -> None:
+    frames: list[object] = []
+    page.on("websocket", lambda ws: ws.on("framesent", lambda frame: frames.append(frame)))
+    page.on("websocket", lambda ws: ws.on("framereceived", lambda frame: frames.append(frame)))
     open_page(page, server, "gelu", lang=lang)
-    chart = page.locator(".st-key-curves")
-    rail = chart.locator(".slider-rail-touch-rect")
-    expect(rail).to_be_visible()
-    expect(chart.get_by_text("x · Φ(x) =")).to_contain_text(written(-0.1587, 4, lang))
-    box = rail.bounding_box()
-    assert box is not None and sent
-    before, values = len(sent), set()
-    for share in (0.2, 0.55, 0.9):
-        rail.click(position={"x": share * box["width"], "y": box["height"] / 2})
-        said = chart.locator(".slider-label").filter(has_text="x = ").text_content() or ""
-        x = float(said.split("=")[1].strip().replace("\N{MINUS SIGN}", "-").replace(",", "."))
-        assert x == pytest.approx(-4 + 8 * share, abs=0.3)
-        phi = 0.5 * (1 + math.erf(x / math.sqrt(2)))
-        formula = f"{written(x, 1, lang)} · {written(phi, 4, lang)} = {written(x * phi, 4, lang)}"
-        expect(chart.get_by_text("x · Φ(x) =")).to_contain_text(formula)
-        values.add(x)
-    assert len(values) == 3 and len(sent) == before
+    slider = page.get_by_role("slider", name=WORDS[lang]["place"])
+    shown_at(page, -1, lang)
+    page.wait_for_timeout(300)
+    before = len(frames)
+    slider.focus()
+    for keys, x in (
+        ("End", 4),
+        ("Home", -4),
+        ("PageUp", -3.2),
+        ("ArrowRight " * 3, -3.05),
+        ("PageUp " * 3, -0.65),
+        ("ArrowRight " * 13, 0),
+        ("ArrowLeft", -0.05),
+    ):
+        for key in keys.split():
+            page.keyboard.press(key)
+        shown_at(page, x, lang)
+    drawing = page.locator("section.point .drawing")
+    box = drawing.bounding_box()
+    assert box is not None
+    drawing.click(position={"x": 34 + (box["width"] - 50) * (2.7 + 4) / 8, "y": 90})
+    shown_at(page, 2.7, lang)
+    page.keyboard.press("ArrowRight")  # a click in the drawing leaves the keys with the slider
+    shown_at(page, 2.75, lang)
+    phi = 0.5 * (1 + math.erf(2.75 / math.sqrt(2)))
+    numbers = f"{written(2.75, 2, lang)} · {written(phi, 4, lang)} = {written(2.75 * phi, 4, lang)}"
+    expect(page.locator("[data-line=gelu]")).to_have_text(f"x · Φ(x) = {numbers}")
+    live = page.locator("section.point [aria-live=polite]")
+    expect(live).to_contain_text(f"GELU {written(2.75 * phi, 4, lang)}")
+    page.wait_for_url(re.compile(r"[?&]x=2\.75"))
+    page.wait_for_timeout(300)
+    assert before and len(frames) == before
+    # Another control runs the page again, another language writes it anew: the point stays.
+    page.locator(".st-key-choose-over").get_by_text(WORDS[lang]["token"], exact=True).click()
+    page.wait_for_url(re.compile("over=token"))
+    settled(page)
+    shown_at(page, 2.75, lang)
+    other = "en" if lang == "it" else "it"
+    page.locator(".st-key-lang").get_by_text(other).click()
+    expect(page.get_by_role("slider", name=WORDS[other]["place"])).to_be_visible()
+    settled(page)
+    shown_at(page, 2.75, other)
+    page.wait_for_url(re.compile(r"[?&]x=2\.75"))
 
 
 @languages
@@ -94,12 +161,17 @@ def test_the_numbers_are_the_terminals(lang: str, page: Page, server: Server) ->
 def test_the_link_and_the_file(new_page: NewPage, server: Server) -> None:
     page = new_page()
     query = {"pos": "3", "layer": "2", "over": "token", "act": "gelu", "model": "andrea-12m",
-             "depth": "2", "seed": "5"}  # fmt: skip
-    open_page(page, server, "gelu", lang="it", **query)
+             "depth": "2", "seed": "5", "x": "-0.65"}  # fmt: skip
+    open_page(page, server, "gelu", lang="it", **(query | {"x": "-0.75"}))
     expect(page.locator(".a-notice").filter(has_text="indirizzo")).to_have_count(0)
     asked = command(page).inner_text()
     for option in ("--layer 2", "--position 3", "--act gelu", "--seed 5 --n-layer 2"):
         assert option in asked
+    shown_at(page, -0.75, "it")
+    page.get_by_role("slider", name=WORDS["it"]["place"]).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile(r"x=-0\.65"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copia il link").click()
     expect(page.get_by_role("status").filter(has_text="Link copiato")).to_be_visible()
@@ -109,6 +181,7 @@ def test_the_link_and_the_file(new_page: NewPage, server: Server) -> None:
     page.goto(link, wait_until="domcontentloaded")
     settled(page)
     assert command(page).inner_text() == asked
+    shown_at(page, -0.65, "it")
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Tutti i numeri (CSV)").click()
     rows = Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()
@@ -120,9 +193,16 @@ def test_the_link_and_the_file(new_page: NewPage, server: Server) -> None:
 
 def test_impossible_values_are_named_on_a_phone(new_page: NewPage, server: Server) -> None:
     page = new_page(viewport={"width": 390, "height": 844})
-    open_page(page, server, "gelu", lang="en", layer="99", over="all", act="swish", pos="77")
+    open_page(
+        page, server, "gelu", lang="en", layer="99", over="all", act="swish", pos="77", x="9,5"
+    )
     notices = page.locator(".a-notice")
     for word in ("layer", "over", "swish", "pos"):
         expect(notices.filter(has_text=word).first).to_be_visible()
+    refused = page.locator("section.point [role=status]")
+    expect(refused).to_contain_text("x = “9,5”")
+    shown_at(page, -1, "en")
+    page.get_by_role("slider", name=WORDS["en"]["place"]).press("ArrowLeft")
+    expect(refused).to_be_hidden()
     main = page.get_by_test_id("stMain")
     assert main.evaluate("e => e.scrollWidth - e.clientWidth") <= 0

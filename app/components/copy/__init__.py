@@ -20,7 +20,7 @@ def copy_link(link: str, strings: dict[str, str], key: str) -> None:
     """Show the button.
 
     ``strings`` are ``copy`` (the button), ``copied`` (said afterwards) and ``manual`` (above the
-    link itself, where the browser refuses). The station, which the walk writes into the address
-    without asking the server, is taken from the address when the button is pressed.
+    link itself, where the browser refuses). The walk's station and the point's ``x``, which they
+    write into the address without asking the server, are taken from it when the button is pressed.
     """
     _component(key=key, data={"link": link, **strings}, width="content")

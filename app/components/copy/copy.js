@@ -1,8 +1,9 @@
 // Runs again at every rerun of the page: everything is rebuilt from `data`, no listener piles up.
 function linkNow(link) {
   const url = new URL(link, window.location.href);
-  const at = new URLSearchParams(window.location.search).get("at");
-  if (at) url.searchParams.set("at", at);
+  const now = new URLSearchParams(window.location.search);
+  if (now.has("at")) url.searchParams.set("at", now.get("at"));
+  if (now.has("x") && url.searchParams.has("x")) url.searchParams.set("x", now.get("x"));
   return url.href.replace(/\+/g, "%20");
 }
 
