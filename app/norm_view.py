@@ -182,6 +182,12 @@ def streams(result: StreamNormsResult) -> None:
 
 def rms(result: NormResult, made: Applied) -> None:
     """Show LayerNorm and RMSNorm of the same vector, without gamma and beta."""
+    st.write(
+        _(
+            "LLaMA and many later models leave the mean in place and divide by the root of the "
+            "mean square: RMSNorm(x) = γ · x ÷ √(mean(x²) + ε)."
+        )
+    )
     rows = [
         (_("before"), result.inputs[result.position]),
         ("LayerNorm", made.normalized),

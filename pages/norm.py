@@ -12,7 +12,16 @@ from dataclasses import replace
 import streamlit as st
 
 from andrea.requests import NormRequest, StreamNormsRequest, TraceRequest
-from app import compute, controls, layout, norm_controls, norm_view, readings_norm, state
+from app import (
+    compute,
+    controls,
+    layout,
+    norm_controls,
+    norm_race,
+    norm_view,
+    readings_norm,
+    state,
+)
 from app.components.chips import chips
 from app.i18n import _
 
@@ -73,13 +82,11 @@ seed = norm_view.fresh_seed(model)
 lengths = compute.answer(StreamNormsRequest(text, replace(model, seed=seed)))
 norm_view.streams(lengths)
 
+layout.section(_("After training"))
+races = norm_race.results()
+norm_race.show(races)
+
 layout.section(_("LayerNorm and RMSNorm"))
-st.write(
-    _(
-        "LLaMA and many later models leave the mean in place and divide by the root of the mean "
-        "square: RMSNorm(x) = γ · x ÷ √(mean(x²) + ε)."
-    )
-)
 norm_view.rms(result, made)
 layout.reading(readings_norm.rms_reading(made))
 
@@ -124,5 +131,5 @@ command = norm_controls.command(asked, chosen)
 layout.take_away(
     norm_controls.link(request, result.position, chosen, factor),
     command,
-    norm_view.downloads(result, made, lengths, command),
+    norm_view.downloads(result, made, lengths, command) + norm_race.downloads(races),
 )

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from andrea import saved_race
 from tests.browser.conftest import NewPage
 from tests.browser.driver import Server, offered, open_page, settled
 
@@ -114,6 +115,10 @@ def test_pre_and_post(lang: str, page: Page, server: Server) -> None:
                 (arms[arm][0], arms[arm][-1])]  # fmt: skip
         expect(page.locator(".a-reading").filter(has_text=ends[0]).filter(has_text=ends[1])
                ).to_be_visible()  # fmt: skip
+    trained = [race.stream_norms[0, 1, -1] for race in saved_race.races().values()
+               if race.request.arms == saved_race.RaceRequest().arms]  # fmt: skip
+    last = written(sum(trained) / len(trained), 0, lang)
+    expect(page.locator(".a-reading").filter(has_text=last)).to_contain_text("Pre-norm")
 
     page.get_by_text(WORDS[lang]["model"]).first.click()
     page.locator(".st-key-norm").get_by_text("post", exact=True).click()
