@@ -27,6 +27,13 @@ NAMES: dict[str, str] = {
     "kind": N_("weights"),
     "change": N_("what is changed"),
     "block": N_("block"),
+    "race.arms": N_("variants"),
+    "race.lr": N_("learning rate"),
+    "race.warmup": N_("warmup steps"),
+    "race.blocks": N_("blocks"),
+    "race.width": N_("width"),
+    "race.steps": N_("steps"),
+    "race.seed": N_("seed"),
 }
 
 

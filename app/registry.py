@@ -69,6 +69,16 @@ PAGES: tuple[PageEntry, ...] = (
         BLOCK,
     ),
     PageEntry(
+        "pages/race.py",
+        "race",
+        N_("The race"),
+        N_(
+            "Small models trained side by side while you watch: with and without LayerNorm, "
+            "residual and warmup. Who learns, who stands still, who breaks?"
+        ),
+        BLOCK,
+    ),
+    PageEntry(
         "pages/depth.py",
         "depth",
         N_("Depth"),
