@@ -94,8 +94,15 @@ def table(drawing: Drawing) -> None:
             ", ".join(integer(b.step) for b in breaks) or "–",
         ]
         lines.append(tables.Line(cells))
-    spread = [] if len(drawing.held_out) < 2 else [_("over the seeds")]
-    head = [_("Variant"), _("Final held-out loss"), *spread, _("Seconds"), _("Broke at step")]
+    spread = [] if len(drawing.held_out) < 2 else [_("Over the seeds")]
+    layout.label(_("Final held-out loss"))
+    head = [
+        _("Variant"),
+        _("Mean") if spread else _("Loss"),
+        *spread,
+        _("Seconds"),
+        _("Broke at step"),
+    ]
     numbers = range(1, len(head))
     tables.table(_("How the race ended"), head, lines, list(numbers))
 

@@ -16,6 +16,7 @@ from app.readings import voice
 
 STILL = 0.15  # nats: who is not further below the loss of single letters has hardly learned
 GUESSING = math.log(BYTES)
+EXPLODED = 20 * GUESSING
 
 
 def arm_label(arm: str) -> str:
@@ -82,6 +83,8 @@ def spread(values: Doubles) -> str:
 
 def verdict(loss: float, unigram: float, bigram: float) -> str:
     """Say what a held-out loss means, beside what counting letters gives."""
+    if loss > EXPLODED:
+        return _("it has exploded, though it is still a number")
     if loss > GUESSING:
         return _("worse than guessing blindly")
     if loss > unigram + STILL:

@@ -106,7 +106,7 @@ def gradients(curves: Sequence[Curve], steps: int, theme: Theme, voice: Voice) -
     """Draw the norm of all gradients together on a log axis; see ``losses``."""
     _ = voice.gettext
     fig = figure(theme, voice, _("The gradient, step by step"), HEIGHT,
-                 _("norm of all gradients together, before Adam; logarithmic"))  # fmt: skip
+                 _("norm of all gradients together; logarithmic"))  # fmt: skip
     values = np.concatenate([curve.values.ravel() for curve in curves])
     values = values[np.isfinite(values) & (values > 0)]
     low = math.floor(min(-1.0, math.log10(values.min(initial=0.1))))

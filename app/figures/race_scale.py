@@ -2,7 +2,7 @@
 
 A loss that explodes to 10,000 and one that ends a tenth of a nat lower must fit into
 one picture: as long as nobody leaves ``PLAIN`` it is linear; else it is linear up to ``KNEE``,
-and above it each factor of ten takes ``DECADE``.
+and above it each factor of ten takes ``DECADE``, or less where there are many.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.figures.base import Voice
 Doubles = npt.NDArray[np.float64]
 PLAIN = 8.0  # nats: a model at the start is at 6 or so
 KNEE = 4.0
-DECADE = 0.35
+DECADE, MOST = 0.35, 1.75  # of one factor of ten, of all of them
 APART = 0.2  # nats of the axis between two ticks
 
 
@@ -38,8 +38,12 @@ class Scale:
         values = np.asarray(loss, dtype=np.float64)
         if self.knee is None:
             return values
-        above = self.knee + DECADE * np.log10(np.maximum(values, self.knee) / self.knee)
+        above = self.knee + self.decade() * np.log10(np.maximum(values, self.knee) / self.knee)
         return np.where(values > self.knee, above, values)
+
+    def decade(self) -> float:
+        """Return how much of the axis a factor of ten takes above the knee."""
+        return min(DECADE, MOST / math.log10(self.high / KNEE))
 
     def ends(self) -> tuple[float, float]:
         """Return the heights at which the axis begins and ends."""
