@@ -18,16 +18,19 @@ from app.i18n import _, integer, ngettext
 from app.race_drawing import drawing_so_far
 from app.race_start import Mine, look, mine, seconds, stop
 
-PERIOD = 1.0  # seconds between two looks
+PERIOD = 1.0  # seconds between two looks …
+CROWD = 20  # … of so many visitors; a larger crowd looks less often
+SELDOM = 5.0  # seconds
 
 
 def show(wanted: RaceRequest) -> RaceResult | RaceProgress | None:
     """Show this session's race, or the one asked for if it is known; return what was drawn."""
     race = mine()
-    if race is not None and race.on:
-        look(race)
-    if race is not None and race.on:
-        st.fragment(_watch, run_every=PERIOD)(race.request)
+    status = look(race) if race is not None and race.on else None
+    if race is not None and race.on and status is not None:
+        crowd = status.watchers + status.ahead
+        pause = min(SELDOM, max(PERIOD, PERIOD * crowd / CROWD))
+        st.fragment(_watch, run_every=pause)(race.request)
         return race.found
     if race is None or race.request != wanted:
         known = _known(wanted)
@@ -100,9 +103,9 @@ def _failed(race: Mine) -> None:
         layout.apologise()
 
 
-def _so_far(progress: RaceProgress) -> None:
+def _so_far(progress: RaceProgress, on: bool = False) -> None:
     drawing = drawing_so_far(progress)
-    race_view.charts(drawing, "own")
+    race_view.charts(drawing, "own", progress.request if on else None, PERIOD)
     layout.readings(say.running_sentences(drawing))
     st.caption(say.levels_sentence(drawing.unigram, drawing.bigram))
 
@@ -118,7 +121,7 @@ def _watch(request: RaceRequest) -> None:
         st.button(_("Stop"), key="race.stop", on_click=stop, args=(request,))
     layout.notice(" ".join([f"{say.settings_line(request)}.", *_company(status)]))
     if status.progress is not None:
-        _so_far(status.progress)
+        _so_far(status.progress, on=True)
 
 
 def _bar(request: RaceRequest, status: RaceStatus) -> tuple[float, str]:

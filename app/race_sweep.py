@@ -11,7 +11,7 @@ import streamlit as st
 from andrea import saved_race
 from andrea.measures.gradients import Doubles
 from andrea.measures.race_sweep import SweepResult
-from app import layout, race_csv, readings, tables, theme
+from app import layout, race_csv, race_frames, readings, tables, theme
 from app.figures import race_sweep as figures
 from app.i18n import _, integer, ngettext, number
 from app.layout import Download
@@ -44,7 +44,10 @@ def show() -> None:
     )
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        layout.chart(figure(result), "sweep", _("Final held-out loss by learning rate and variant"))
+        key = ("sweep", p.weights_sha256)
+        (heat_map,) = race_frames.shared.get(key, lambda: (figure(result),))
+        alt = _("Final held-out loss by learning rate and variant")
+        race_frames.chart(heat_map, "sweep", alt)
     with right:
         layout.readings(sentences(result))
     table(result)

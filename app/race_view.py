@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import plotly.graph_objects as go
@@ -13,7 +13,7 @@ from andrea.cli_race import command
 from andrea.measures.gradients import Doubles
 from andrea.measures.race import RaceProgress, RaceResult
 from andrea.requests_race import RACE_ARMS, RaceRequest
-from app import export, layout, race_csv, readings, tables, theme
+from app import export, layout, race_csv, race_frames, readings, tables, theme
 from app import readings_race as say
 from app.figures import race as figures
 from app.figures.race import Curve, Level
@@ -55,13 +55,22 @@ def gradient_figure(drawing: Drawing) -> go.Figure:
     )
 
 
-def charts(drawing: Drawing, key: str) -> None:
-    """Show both figures side by side."""
+def charts(drawing: Drawing, key: str, what: Hashable = None, seconds: float | None = None) -> None:
+    """Show both figures side by side.
+
+    ``what`` names the race where others look at the same figures: they are drawn once for all, and
+    anew after ``seconds``.
+    """
+
+    def draw() -> tuple[go.Figure, ...]:
+        return loss_figure(drawing), gradient_figure(drawing)
+
+    loss, gradient = draw() if what is None else race_frames.shared.get(what, draw, seconds)
     left, right = st.columns(2, gap="medium")
     with left:
-        layout.chart(loss_figure(drawing), f"{key}.loss", _("Loss against step"))
+        race_frames.chart(loss, f"{key}.loss", _("Loss against step"))
     with right:
-        layout.chart(gradient_figure(drawing), f"{key}.gradient", _("Gradient against step"))
+        race_frames.chart(gradient, f"{key}.gradient", _("Gradient against step"))
 
 
 def arms(request: RaceRequest) -> range:
@@ -72,7 +81,7 @@ def arms(request: RaceRequest) -> range:
 def show(results: Sequence[RaceResult], key: str) -> None:
     """Show a race that was run to its end, perhaps with several seeds: all that it says."""
     drawing = drawing_of(results)
-    charts(drawing, key)
+    charts(drawing, key, tuple(result.weights_sha256 for result in results))
     if len(results) > 1:
         st.caption(_("Line: the median of the seeds. Band: from the lowest to the highest."))
     layout.readings([say.arm_sentence(drawing, k) for k in arms(drawing.request)])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from app.figures.base import SMALL, Theme, Voice, axis, escaped, figure, mix, size_of, titled
+from app.figures.base import SMALL, Theme, Voice, axis, escaped, figure, mix, titled
 from app.figures.gradients import power_ticks
 from app.figures.race_scale import Scale, over_seeds, scale_of
 
@@ -169,8 +169,9 @@ def add_line(
         legendgroup=curve.label,
         line={"color": colour(curve, theme), "width": 2, "dash": curve.dash()},
         marker={"symbol": curve.symbol(), "size": 7, "maxdisplayed": 9},
-        customdata=[size_of(voice, v) for v in values],
-        hovertemplate="%{x}: <b>%{customdata}</b>",
+        customdata=values,
+        # Plotly writes the numbers, with the language's separators: a line has hundreds.
+        hovertemplate="%{x}: <b>%{customdata:.4~g}</b>",
     )
 
 

@@ -24,6 +24,7 @@ from app.figures import race_sweep as sweep_figures
 from app.figures.base import contrast, text_on
 from app.figures.race_scale import scale_of
 from app.race_drawing import Drawing
+from app.race_frames import Frames
 from app.theme import DARK, LIGHT
 
 SMALL = RaceRequest(("pre", "post-warmup"), n_layer=1, d_model=32, steps=20, warmup=10)
@@ -139,6 +140,27 @@ def test_no_two_variants_look_alike():
     assert len({c.label for c in curves}) == len(RACE_ARMS)
 
 
+def test_a_class_looks_at_one_drawing():
+    now, drawn = [0.0], []
+    frames = Frames(lambda: now[0])
+
+    def draw():
+        drawn.append(now[0])
+        return (len(drawn),)
+
+    assert [frames.get("a", draw, 1.0) for _ in range(3)] == [(1,)] * 3
+    with i18n.use_language("it"):
+        assert frames.get("a", draw, 1.0) == (2,)
+    now[0] = 1.0
+    assert frames.get("a", draw, 1.0) == (3,)
+    assert frames.get("b", draw) == (4,)
+    now[0] = 1e6
+    assert frames.get("b", draw) == (4,)  # what is saved does not age
+    for k in range(100):
+        frames.get(k, draw)
+    assert len(frames._frames) <= 32
+
+
 # ---- sentences ----------------------------------------------------------------------------------
 
 
@@ -241,10 +263,11 @@ def test_the_heat_map_shows_every_mean_and_every_break(sweep):
     maps = [trace for trace in fig.data if trace.type == "heatmap"]
     assert len(maps) == 2
     np.testing.assert_allclose(np.array(maps[0].z, float)[0], [2.6, 3.0, 3.0])
-    notes = [note.text for note in fig.layout.annotations]
-    assert "<b>2 blocks</b>" in notes and "<b>12 blocks</b>" in notes
-    assert notes.count("2.60") == 2 and notes.count("broke") == 1
-    assert "3.00<br>broke 1/2" in notes
+    titles = [note.text for note in fig.layout.annotations]
+    assert "<b>2 blocks</b>" in titles and "<b>12 blocks</b>" in titles
+    words = [text for trace in fig.data if trace.type == "scatter" for text in trace.text]
+    assert len(words) == 2 * 9 and words.count("2.60") == 2 and words.count("broke") == 1
+    assert "3.00<br>broke 1/2" in words
     assert "broke at step 9" in maps[1].customdata[1][2]
     bar = fig.layout.coloraxis.colorbar
     assert bar.ticktext[1] == "3.00: letter frequencies" and bar.tickvals[1] == UNIGRAM
