@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from andrea.measures.race import RaceResult
-from andrea.requests_race import DEFAULT_ARMS, RACE_ARMS
-from andrea.saved_race import saved_requests
+from andrea.requests_race import RACE_ARMS
 from app import export, layout, readings, readings_norm_race, saved_races, tables, theme
 from app.figures import stream_training
 from app.figures.stream_training import Trained
@@ -18,22 +17,18 @@ from app.i18n import _, integer, number
 from app.layout import Download
 from app.readings_norm import size
 from app.readings_norm_race import lengths
-from app.saved_races import ranged, variant_name
+from app.readings_race import arm_label, verdict
+from app.saved_races import ranged
 from app.tables import Line
 
 BEFORE, AFTER = 0, 1
-
-
-def results() -> list[RaceResult]:
-    """Return the saved default race, a result a seed; none if the file is missing."""
-    return saved_races.found([r for r in saved_requests() if r.arms == DEFAULT_ARMS])
 
 
 def lines(races: Sequence[RaceResult], when: int) -> list[Trained]:
     """Return what the figure draws, ``when``: before the first step or after the last."""
     made = []
     for arm in races[0].request.arms:
-        variant, name = RACE_ARMS[arm], variant_name(arm)
+        variant, name = RACE_ARMS[arm], arm_label(arm)
         if when == BEFORE and arm == "post-warmup":
             continue  # the warmup has not begun: the same weights as without
         if when == BEFORE and arm == "post":
@@ -83,7 +78,7 @@ def show(races: Sequence[RaceResult]) -> None:
         [readings_norm_race.told(arm, races) for arm in first.arms]
         + [readings_norm_race.learned(races)]
     )
-    saved_races.link(_("Run the race yourself"))
+    saved_races.way(_("Run the race yourself"))
 
 
 def table(races: Sequence[RaceResult]) -> None:
@@ -92,11 +87,10 @@ def table(races: Sequence[RaceResult]) -> None:
     for arm in races[0].request.arms:
         ends = lengths(races, arm)[:, :, [0, 1, -1]].mean(axis=0)
         written = [" → ".join(size(float(x)) for x in ends[when]) for when in (BEFORE, AFTER)]
-        loss = ranged(saved_races.held_out(races, arm)[:, AFTER])
-        cells = (variant_name(arm), *written, loss, saved_races.verdict(races, arm))
-        made.append(Line(cells))
-    counted = number(races[0].unigram, 2)
-    made.append(Line((_("counting bytes"), "", "", counted, "")))
+        loss = saved_races.held_out(races, arm)[:, AFTER]
+        learned = verdict(float(loss.mean()), races[0].unigram, races[0].bigram)
+        made.append(Line((arm_label(arm), *written, ranged(loss), learned)))
+    made.append(Line((_("letters' frequencies"), "", "", number(races[0].unigram), "")))
     last = integer(races[0].request.n_layer)
     head = (
         _("variant"),

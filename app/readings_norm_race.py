@@ -12,7 +12,7 @@ from andrea.requests_race import RACE_ARMS
 from app import saved_races
 from app.i18n import _, integer, number
 from app.readings_norm import size
-from app.saved_races import variant_name
+from app.readings_race import GUESSING, STILL, arm_label
 
 GROWN = 1.2  # after the last block over after the first, from which on a stream is said to grow
 PINNED = 1.25  # largest over smallest, and either over √width, up to which it is called pinned
@@ -46,7 +46,7 @@ def told(arm: str, results: Sequence[RaceResult]) -> str:
 
 def name(arm: str) -> str:
     """Return a variant's name as the beginning of a sentence."""
-    plain = variant_name(arm)
+    plain = arm_label(arm)
     return plain[:1].upper() + plain[1:]
 
 
@@ -122,23 +122,23 @@ def learned(results: Sequence[RaceResult]) -> str:
     """Say which variants have learned anything: without that, a stream says little."""
     arms, counted = results[0].request.arms, results[0].unigram
     after = {arm: saved_races.held_out(results, arm)[:, 1] for arm in arms}
-    good = [a for a in arms if (after[a] < counted - saved_races.LEARNED).all()]
+    good = [a for a in arms if (after[a] < counted - STILL).all()]
     # "not at most": NaN belongs here too
-    blind = [a for a in arms if not (after[a] <= saved_races.BLIND).all()]
+    blind = [a for a in arms if not (after[a] <= GUESSING).all()]
     rest = [a for a in arms if a not in good + blind]
     text = _(
-        "What they have learned: knowing how frequent bytes are costs {unigram} nats a byte on the "
-        "held-out passages, knowing pairs of bytes {bigram}."
+        "What they have learned: who knows only how frequent each letter is loses {unigram} nats a "
+        "byte on the held-out passages; who also knows the letter before, {bigram}."
     ).format(unigram=number(counted, 2), bigram=number(results[0].bigram, 2))
     if good:
-        text += " " + _("Below the first with every seed: {variants}.").format(
+        text += " " + _("Clearly below the first with every seed: {variants}.").format(
             variants=listed(good)
         )
     if rest:
-        text += " " + _("Not below it: {variants}.").format(variants=listed(rest))
+        text += " " + _("Not clearly below it: {variants}.").format(variants=listed(rest))
     if blind:
-        text += " " + _("Worse than guessing every byte alike ({loss}): {variants}.").format(
-            loss=number(saved_races.BLIND, 2), variants=listed(blind)
+        text += " " + _("Worse than blind guessing ({loss}): {variants}.").format(
+            loss=number(GUESSING, 2), variants=listed(blind)
         )
     if rest or blind:
         text += " " + _(
@@ -150,4 +150,4 @@ def learned(results: Sequence[RaceResult]) -> str:
 
 def listed(arms: Sequence[str]) -> str:
     """Write the variants' names, one after the other."""
-    return ", ".join(variant_name(arm) for arm in arms)
+    return "; ".join(arm_label(arm) for arm in arms)

@@ -10,7 +10,15 @@ import streamlit as st
 
 from andrea.measures.activation_error import approximation
 from andrea.requests import ModelRequest, TraceRequest
-from app import activation_view, compute, controls, layout, readings_activation, state
+from app import (
+    activation_race,
+    activation_view,
+    compute,
+    controls,
+    layout,
+    readings_activation,
+    state,
+)
 from app.components import point
 from app.components.chips import chips
 from app.i18n import _
@@ -84,6 +92,10 @@ act_fn = activation_view.act_control()
 swapped = activation_view.swapped(act_fn)
 activation_view.swap(swapped)
 
+layout.section(_("The race: GELU and ReLU from the start"))
+races = activation_race.results()
+activation_race.show(races)
+
 layout.section(_("Try this"))
 layout.steps(
     [
@@ -120,5 +132,5 @@ layout.take_away(
         x=point.START,  # the point's own place, where it has moved, is in the address
     ),
     said,
-    activation_view.downloads(read, every, over, swapped, said),
+    activation_view.downloads(read, every, over, swapped, said) + activation_race.downloads(races),
 )  # fmt: skip

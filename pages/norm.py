@@ -19,6 +19,7 @@ from app import (
     norm_controls,
     norm_race,
     norm_view,
+    race_view,
     readings_norm,
     state,
 )
@@ -83,7 +84,7 @@ lengths = compute.answer(StreamNormsRequest(text, replace(model, seed=seed)))
 norm_view.streams(lengths)
 
 layout.section(_("After training"))
-races = norm_race.results()
+races = race_view.default()
 norm_race.show(races)
 
 layout.section(_("LayerNorm and RMSNorm"))

@@ -7,12 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from andrea import engine, saved_race
 from andrea.measures.race import RaceResult
 from andrea.measures.race_lane import Broken
 from andrea.requests_race import RaceRequest
-from app import norm_race, readings, readings_norm, readings_norm_race, saved_races
+from app import norm_race, race_view, readings, readings_norm, readings_norm_race, saved_races
 from app.figures import stream_training
 from app.i18n import use_language
 from app.theme import DARK, LIGHT
@@ -99,19 +100,14 @@ def test_what_was_learned_is_said_beside_counting():
     losses[-1, 1] = 2336.0
     said = readings_norm_race.learned(altered(held_out_loss=losses))
     assert f"{races[0].unigram:.2f}" in said and f"{races[0].bigram:.2f}" in said
-    good, others = said.split("Not below")
-    same, blind = others.split("Worse than guessing every byte alike (5.55):")
-    assert "pre-norm." in good and "post-norm" in same and "without normalisation" not in same
-    assert "without normalisation" in blind and "says little" in blind
-    verdicts = [saved_races.verdict(altered(held_out_loss=losses), arm) for arm in arms]
-    assert verdicts == [
-        "more than how frequent bytes are",
-        *["no more than how frequent bytes are"] * 3,
-        "nothing: worse than guessing",
-    ]
-    mixed = [replace(races[0], held_out_loss=losses), replace(races[1], held_out_loss=losses + 2)]
-    assert saved_races.verdict(mixed, "pre").endswith("with 1 of 2 seeds")
-    assert saved_races.verdict(altered(held_out_loss=losses - 1), "pre").endswith("pairs of bytes")
+    good, others = said.split("Not clearly below")
+    same, blind = others.split("Worse than blind guessing (5.55):")
+    assert "pre-norm." in good and "post-norm" in same and "no LayerNorm" not in same
+    assert "no LayerNorm" in blind and "says little" in blind
+    mixed = [replace(races[0], held_out_loss=losses), replace(races[1], held_out_loss=losses + 1)]
+    assert "with every seed" not in readings_norm_race.learned(mixed)
+    losses[:, 1] = np.nan
+    assert readings_norm_race.learned(altered(held_out_loss=losses)).count("pre-norm") == 2
 
 
 def test_a_variant_that_broke_is_named_with_its_step():
@@ -119,8 +115,19 @@ def test_a_variant_that_broke_is_named_with_its_step():
     races = [small()[0], replace(small()[1], broken=broken)]
     said = readings_norm_race.told("none", races)
     assert "With 1 of 2 seeds it broke" in said and "step 17" in said
-    assert saved_races.verdict(races, "none").startswith("broke")
     assert "broke" not in readings_norm_race.told("pre", races)
+
+
+@pytest.mark.parametrize(
+    ("losses", "text"),
+    [
+        ((2.68, 2.7), "2.69 (2.68 – 2.70)"),
+        ((2.68, 2.68), "2.68"),
+        ((607, 3951), "2,279 (607 – 3,951)"),
+    ],
+)
+def test_losses_are_written_with_their_spread(losses, text):
+    assert saved_races.ranged(np.array(losses)) == text
 
 
 def test_the_file_holds_every_length():
@@ -137,16 +144,15 @@ def test_the_file_holds_every_length():
 
 
 def test_the_saved_race_is_the_default_one_with_its_seeds():
-    races = norm_race.results()
+    races = race_view.default()
     assert [race.request.seed for race in races] == [*saved_race.DEFAULT_SEEDS]
-    assert {replace(race.request, seed=0) for race in races} == {RaceRequest()}
     assert len(norm_race.downloads(races)) == 1
 
 
-def test_without_the_saved_file_nothing_breaks(tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_race, "RACES", tmp_path / "none.json")
-    saved_race.races.cache_clear()
-    try:
-        assert norm_race.results() == [] and norm_race.downloads([]) == []
-    finally:
-        saved_race.races.cache_clear()
+def test_without_the_saved_file_the_page_says_how_to_make_it(monkeypatch):
+    monkeypatch.setattr(saved_race, "races", dict)
+    at = AppTest.from_string(
+        "from app import norm_race, race_view\nnorm_race.show(race_view.default())"
+    ).run()
+    assert not at.exception and [code.value for code in at.code] == [saved_races.SAVE]
+    assert norm_race.downloads([]) == []

@@ -10,6 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from andrea import saved_race
+from andrea.measures.race_pairs import pairs
+from app import race_view
 from tests.browser.conftest import NewPage
 from tests.browser.driver import Server, offered, open_page, settled
 
@@ -149,6 +152,10 @@ def test_the_numbers_are_the_terminals(lang: str, page: Page, server: Server) ->
     expect(reading(page, WORDS[lang]["swap"])).to_be_visible()
     assert max(abs(x) for x in offered(page, "activation")["swap"]["change_all"]) < 1e-3
 
+    raced = pairs(race_view.seeds_of(saved_race.ACTIVATIONS), "pre", "relu")
+    for number in (raced.mean, raced.deviation):
+        expect(reading(page, "GELU − ReLU")).to_contain_text(written(number, 4, lang))
+
     page.locator(".st-key-choose-over").get_by_text(WORDS[lang]["token"], exact=True).click()
     page.wait_for_url(re.compile("over=token"))
     settled(page)
@@ -156,6 +163,12 @@ def test_the_numbers_are_the_terminals(lang: str, page: Page, server: Server) ->
     own = read["pre"][read["position"]]
     most = max(own)
     expect(reading(page, written(most, 2 if abs(most) < 9.995 else 1, lang)).last).to_be_visible()
+
+    page.locator("a[href^='race?']").click()  # the race's page stands at these settings
+    page.wait_for_url(re.compile("/race[?]"))
+    settled(page)
+    expect(page.locator("code").filter(has_text="--arms pre relu --n-layer 6 --steps 300 --json")
+           ).to_be_visible()  # fmt: skip
 
 
 def test_the_link_and_the_file(new_page: NewPage, server: Server) -> None:
