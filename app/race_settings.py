@@ -150,7 +150,7 @@ def _rate() -> float:
         format_func=rate,
         key="race.rate",
         on_change=lambda: state.put(FIELDS["lr"], state.peek("race.rate")),
-        width=210,
+        width=185,
     )
     return lr
 
@@ -178,14 +178,14 @@ def _shared(arms: tuple[str, ...]) -> RaceRequest:
         (WARMUP_STEP, MOST_WARMUP),
         WARMUP_STEP,
         disabled=not rises,
-        width=160,
+        width=150,
         help=_(
             "Over so many steps the learning rate rises to its full value, in the variants with "
             "a warmup. Without such a variant it changes nothing."
         ),
     )
-    n_layer = _slider("n_layer", _("Blocks"), RANGES["n_layer"], width=170)
-    steps = _slider("steps", _("Steps"), RANGES["steps"], STEP, width=210)
+    n_layer = _slider("n_layer", _("Blocks"), RANGES["n_layer"], width=150)
+    steps = _slider("steps", _("Steps"), RANGES["steps"], STEP, width=185)
     d_model = st.segmented_control(
         _("Width"), list(RACE_WIDTHS), default=DEFAULT.d_model, required=True,
         key=FIELDS["d_model"], bind="query-params",
@@ -193,7 +193,7 @@ def _shared(arms: tuple[str, ...]) -> RaceRequest:
     d_model = state.checked(FIELDS["d_model"], int(d_model or DEFAULT.d_model))
     seed = st.number_input(
         _("Seed"), 0, MAX_SEED, DEFAULT.seed, 1, key=FIELDS["seed"], bind="query-params",
-        width=120, help=_("Decides the weights at the start and the order of the text."),
+        width=110, help=_("Decides the weights at the start and the order of the text."),
     )  # fmt: skip
     seed = state.checked(FIELDS["seed"], int(seed))
     # A warmup that nobody has does not make it another race.

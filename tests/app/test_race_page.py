@@ -18,6 +18,7 @@ from andrea.measures.race_sweep import SweepRequest, SweepResult
 from andrea.requests_race import RACE_ARMS, RaceRequest
 from app import i18n, race_csv, race_settings, race_start, race_sweep, race_view, readings
 from app import race_drawing as drawings
+from app import race_sweep_text as sweep_text
 from app import readings_race as say
 from app.figures import race as figures
 from app.figures import race_sweep as sweep_figures
@@ -283,22 +284,22 @@ def test_a_cell_s_number_can_be_read_on_its_colour(theme):
 
 
 def test_the_sweep_is_read_from_its_numbers(sweep):
-    best = race_sweep.best(sweep, 0, 2)
+    best = sweep_text.best(sweep, 0, 2)
     assert best is not None and (best.lr, best.mean, best.least) == (1e-2, 2.45, 2.4)
-    assert race_sweep.trained_at(sweep, 0, 1) == [1e-2] and race_sweep.trained_at(sweep, 1, 1) == []
-    assert "with 2 blocks, and at no rate tried with 12" in race_sweep.claim_sentence(sweep)
-    assert "post-norm at none of the 3 rates" in race_sweep.depth_sentence(sweep, 1)
-    warmup = race_sweep.warmup_sentence(sweep)
-    assert "better with every seed in 2: 2 blocks at 0.01 (2.70 → 2.45)" in warmup
+    assert sweep_text.trained_at(sweep, 0, 1) == [1e-2] and sweep_text.trained_at(sweep, 1, 1) == []
+    assert "with 2 blocks, and at no rate tried with 12" in sweep_text.claim_sentence(sweep)
+    assert "post-norm at none of the 3 rates" in sweep_text.depth_sentence(sweep, 1)
+    warmup = sweep_text.warmup_sentence(sweep)
+    assert "by 0.05 nats or more, in 2: 2 blocks at 0.01 (2.70 → 2.45)" in warmup
     assert "12 blocks at 0.1 (broke → 3.00)" in warmup
-    assert "Worse with every seed in 1: 12 blocks at 0.001 (3.00 → 3.45)" in warmup
-    assert "In the other 3 the seeds overlap." in warmup
+    assert "Worse in the same sense in 1: 12 blocks at 0.001 (3.00 → 3.45)" in warmup
+    assert "In the other 3 it makes no such difference." in warmup
 
 
 def test_a_variant_that_broke_with_one_seed_has_no_best_rate_there(sweep):
     broken = sweep.broken_step.copy()
     broken[0, 2, :, 1] = 3
-    assert race_sweep.best(replace(sweep, broken_step=broken), 0, 2) is None
+    assert sweep_text.best(replace(sweep, broken_step=broken), 0, 2) is None
 
 
 # ---- controls, files ----------------------------------------------------------------------------
