@@ -119,7 +119,9 @@ def _watch(request: RaceRequest) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         st.progress(*_bar(request, status))
         st.button(_("Stop"), key="race.stop", on_click=stop, args=(request,))
-    layout.notice(" ".join([f"{say.settings_line(request)}.", *_company(status)]))
+    layout.label(say.settings_line(request))
+    for sentence in _company(status):
+        layout.notice(sentence)
     if status.progress is not None:
         _so_far(status.progress, on=True)
 
@@ -128,8 +130,8 @@ def _bar(request: RaceRequest, status: RaceStatus) -> tuple[float, str]:
     """Return how far the race is, and in words."""
     if status.state == "waiting":
         return 0.0, ngettext(
-            "Waiting: {n} race comes before yours, none takes longer than {most} s",
-            "Waiting: {n} races come before yours, none takes longer than {most} s",
+            "Waiting: {n} race comes before yours, of about {most} s at most",
+            "Waiting: {n} races come before yours, each of about {most} s at most",
             status.ahead,
         ).format(n=integer(status.ahead), most=seconds(seconds_limit()))
     step = 0 if status.progress is None else status.progress.step

@@ -95,25 +95,33 @@ def heat_map(
         Colours and language.
     """
     _ = voice.gettext
-    height = EDGES + len(panels) * (ROW * len(arms) + GAP)
-    inner = height - EDGES
-    fig = make_subplots(
-        rows=len(panels), cols=1, vertical_spacing=GAP / inner,
-        subplot_titles=[f"<b>{panel.title}</b>" for panel in panels],
-    )  # fmt: skip
-    base = figure(theme, voice, _("Final held-out loss"), height,
-                  _("by learning rate and variant; mean of the seeds"))  # fmt: skip
-    fig.update_layout(base.layout)
-    for title in fig.layout.annotations:
-        title.update(x=0, xanchor="left", font={"size": 13, "color": theme["ink"]})
+    fig = stacked([panel.title for panel in panels], len(arms), theme, voice)
     for row, panel in enumerate(panels, 1):
         add_panel(fig, row, panel, arms, rates, seeds, unigram, theme, voice)
-    fig.update_layout(margin_t=92)
     fig.update_xaxes(**axis(theme), tickvals=list(range(len(rates))), ticktext=list(rates))
     fig.update_yaxes(**axis(theme), tickvals=list(range(len(arms))), autorange="reversed")
     fig.update_yaxes(ticktext=[escaped(arm) for arm in arms])
     fig.update_xaxes(title=dict(text=_("learning rate"), standoff=6), row=len(panels), col=1)
     fig.update_layout(coloraxis=legend(unigram, theme, voice))
+    return fig
+
+
+def stacked(titles: Sequence[str], rows: int, theme: Theme, voice: Voice) -> go.Figure:
+    """Return an empty figure of panels one above the other, each with room for ``rows`` rows."""
+    _ = voice.gettext
+    inner = len(titles) * (ROW * rows + GAP)
+    fig = make_subplots(
+        rows=len(titles),
+        cols=1,
+        vertical_spacing=GAP / inner,
+        subplot_titles=[f"<b>{title}</b>" for title in titles],
+    )
+    subtitle = _("by learning rate and variant; mean of the seeds")
+    base = figure(theme, voice, _("Final held-out loss"), inner + EDGES, subtitle)
+    fig.update_layout(base.layout)
+    fig.update_layout(margin_t=92)
+    for title in fig.layout.annotations:
+        title.update(x=0, xanchor="left", font={"size": 13, "color": theme["ink"]})
     return fig
 
 
