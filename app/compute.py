@@ -18,12 +18,12 @@ import streamlit as st
 from andrea import device, engine, jobs, sources
 from andrea.config import ModelConfig
 from andrea.errors import InputError
+from andrea.measures import race_cost
 from andrea.measures.gradients import GradientsResult
 from andrea.measures.norm import NormResult
 from andrea.measures.overview import AttentionResult, LensMapResult
 from andrea.measures.parameters import ParametersResult
 from andrea.measures.race import RaceProgress, RaceResult
-from andrea.measures.race_cost import refuse_too_slow
 from andrea.measures.stream_norms import StreamNormsResult
 from andrea.measures.trace import Tokens, TraceResult, tokenise
 from andrea.requests import (
@@ -39,7 +39,7 @@ from andrea.requests import (
 )
 from andrea.requests_activation import ActivationQuestion
 from andrea.requests_depth import DepthQuestion
-from andrea.requests_race import RaceRequest
+from andrea.requests_race import RACE_WIDTHS, RaceRequest
 from andrea.sources import LoadedModel
 from app import state
 from app.components.walk.payload import Packet, pack
@@ -186,7 +186,7 @@ def start_race(request: RaceRequest) -> None:
     InputError
         If the race is impossible, or longer or larger than this host allows.
     """
-    refuse_too_slow(request)
+    race_cost.refuse_too_slow(request)
     _races().ask(state.session(), request)
 
 
@@ -267,6 +267,8 @@ def _warm() -> None:
         engine.run(TraceRequest("Ciao"), loaded)
     except InputError as error:
         log.error("warm-up: %s", error)  # the pages say so too, in the visitor's language
+    for width in RACE_WIDTHS:  # timed now, while nobody else is computing
+        race_cost.probes(width)
     gc.collect()
     # What lives as long as the server need not be looked at by every collection.
     gc.freeze()

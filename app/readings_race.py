@@ -90,7 +90,7 @@ def verdict(loss: float, unigram: float, bigram: float) -> str:
     if loss > unigram + STILL:
         return _("it has not even learned how frequent each letter is")
     if loss > unigram - STILL:
-        return _("it has learned little more than how frequent each letter is")
+        return _("it has learned how frequent each letter is, and little else")
     if loss > bigram:
         return _("more than the letters' frequencies, less than what the letter before tells")
     return _("better than knowing the letter before: it uses what lies further back")

@@ -170,8 +170,8 @@ def test_a_class_looks_at_one_drawing():
     [
         (2.3, "uses what lies further back"),
         (2.6, "less than what the letter before tells"),
-        (2.95, "little more than how frequent each letter is"),
-        (3.1, "little more than how frequent each letter is"),
+        (2.95, "how frequent each letter is, and little else"),
+        (3.1, "how frequent each letter is, and little else"),
         (3.3, "not even learned how frequent"),
         (7.0, "worse than guessing blindly"),
         (4000.0, "it has exploded"),
