@@ -157,7 +157,7 @@ def test_the_link_brings_everything_back(new_page: NewPage, server: Server) -> N
 def test_impossible_values_are_named_and_the_file_is_the_vector(page: Page, server: Server) -> None:
     open_page(page, server, "norm", lang="en", layer="99", eps="7", ln="ln9", gscale="1.23")
     notices = page.locator(".a-notice")
-    for word in ("layer", "eps", "ln9", "gscale"):
+    for word in ("layer = “99”", "eps = “7”", "ln = “ln9”", "gscale = “1.23”"):
         expect(notices.filter(has_text=word)).to_be_visible()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="The vector (CSV)").click()
