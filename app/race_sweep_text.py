@@ -123,11 +123,17 @@ def warmup_sentence(result: SweepResult) -> str:
         _("Warmup against none under post-norm, in {n} pairs of depth and rate:").format(
             n=integer(len(pairs))
         ),
-        _("better with every seed, by {least} nats or more, in {n}").format(
-            n=integer(len(better)), least=number(HELPS)
-        )
+        ngettext(
+            "better with every seed, by {least} nats or more, in {n} case",
+            "better with every seed, by {least} nats or more, in {n} cases",
+            len(better),
+        ).format(n=integer(len(better)), least=number(HELPS))
         + (f": {'; '.join(better)}." if better else "."),
-        _("Worse in the same sense in {n}").format(n=integer(len(worse)))
+        ngettext(
+            "Worse in the same sense in {n} case",
+            "Worse in the same sense in {n} cases",
+            len(worse),
+        ).format(n=integer(len(worse)))
         + (f": {'; '.join(worse)}." if worse else "."),
         _("In the other {n} it makes no such difference.").format(
             n=integer(len(pairs) - len(better) - len(worse))
