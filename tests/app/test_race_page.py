@@ -290,7 +290,7 @@ def test_the_sweep_is_read_from_its_numbers(sweep):
     assert "with 2 blocks, and at no rate tried with 12" in sweep_text.claim_sentence(sweep)
     assert "post-norm at none of the 3 rates" in sweep_text.depth_sentence(sweep, 1)
     warmup = sweep_text.warmup_sentence(sweep)
-    assert "by 0.05 nats or more, in 2: 2 blocks at 0.01 (2.70 → 2.45)" in warmup
+    assert "by 0.05 nats or more, in 2 cases: 2 blocks at 0.01 (2.70 → 2.45)" in warmup
     assert "12 blocks at 0.1 (broke → 3.00)" in warmup
     assert "Worse in the same sense in 1 case: 12 blocks at 0.001 (3.00 → 3.45)" in warmup
     assert "In the other 3 it makes no such difference." in warmup
