@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from andrea.corpus import Stream, tokenise
 from andrea.model import Andrea
 from andrea.requests import ModelRequest
 from andrea.tokenizer import TextTokenizer, train_tokenizer
+from andrea.train import summary
 from andrea.trainer import Recipe, Trainer
 
 SHAPE = ["--n-layer", "2", "--d-model", "32", "--n-head", "2", "--vocab-size", "280"]
@@ -124,6 +127,18 @@ def test_stopping_and_resuming_goes_on_and_does_not_begin_again(begin) -> None:
     list(again.run())
     for (name, a), b in zip(whole.model.named_parameters(), again.model.parameters(), strict=True):
         assert torch.equal(a, b), name
+
+
+def test_weights_that_have_learned_are_said_to_need_few_readings(begin) -> None:
+    trainer = begin("run", "weights.safetensors")
+    a_reading = len(trainer.train[0].tokens) / (RECIPE.batch * RECIPE.context)  # in steps
+    for readings, said in ((3, False), (5, True), (41, True)):
+        trainer.recipe = replace(RECIPE, steps=round(readings * a_reading))
+        assert ("by heart" in summary(trainer)) is said
+    steps = int(re.search(r"--steps (\d+)", summary(trainer)).group(1))  # type: ignore[union-attr]
+    assert steps == pytest.approx(4 * a_reading, abs=1)
+    trainer.origin, trainer.recipe = None, replace(RECIPE, steps=round(39 * a_reading))
+    assert "by heart" not in summary(trainer)  # a fresh model may read it that often
 
 
 # -- the command -----------------------------------------------------------------------------------

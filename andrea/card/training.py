@@ -81,8 +81,8 @@ def study_section(study: list[Document]) -> str:
     compared = table([*head, *[f"loss {name}" for name in names]], rows, numbers=3 + len(names))
     return (
         "### Shapes and recipes compared\n\n"
-        "Loss on the whole held-out texts, in nats a token, after runs of the same length, each "
-        f"with its own fall of the learning rate.\n\n{compared}"
+        "Loss on the held-out texts (all their full windows), in nats a token, after runs of about "
+        f"the same length, each with its own fall of the learning rate.\n\n{compared}"
     )
 
 
