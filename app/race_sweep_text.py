@@ -109,7 +109,8 @@ def warmup_sentence(result: SweepResult) -> str:
     """Say where warmup makes a difference on which all seeds agree, and which."""
     request = result.request
     without, with_it = request.arms.index("post"), request.arms.index("post-warmup")
-    better, worse = [], []
+    better: list[str] = []
+    worse: list[str] = []
     pairs = [(d, r) for d in range(len(request.depths)) for r in range(len(request.lrs))]
     for d, r in pairs:
         gain, depth = warmup_gain(result, d, r), request.depths[d]
