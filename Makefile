@@ -93,7 +93,7 @@ types: $(DEV)
 check: lint format-check types
 
 test: check chromium
-	@$(PY) -m pytest -n auto --maxprocesses 4 $(ARGS)
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 bench: $(DEV) $(BENCH)
 	@ANDREA_BENCH_PYTHON=$(VENV_BENCH)/bin/python $(PY) -m tests.benchmarks $(ARGS)
