@@ -18,3 +18,33 @@ class InputError(ValueError):
         super().__init__(template.format(**values))
         self.template = template
         self.values = values
+
+
+def check_whole(field: str, value: int, least: int, most: int) -> None:
+    """Refuse a number outside ``least`` to ``most``.
+
+    Raises
+    ------
+    InputError
+        Naming the field, the value and what is allowed.
+    """
+    if not least <= value <= most:
+        raise InputError(
+            "{field} is {value}: choose a whole number from {least} to {most}.",
+            field=field,
+            value=value,
+            least=least,
+            most=most,
+        )
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that is no 31-bit number.
+
+    Raises
+    ------
+    InputError
+        Naming the seed and what is allowed.
+    """
+    if not 0 <= seed < 2**31:
+        raise InputError("Seed {seed} is not possible: choose 0 to 2147483647.", seed=seed)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from andrea.data import DEFAULT_SENTENCES, EXAMPLES
-from andrea.errors import InputError
+from andrea.errors import InputError, check_seed
 from andrea.model import Andrea
 from andrea.sources import LoadedModel
 from andrea.tokenizer import BOS_ID
@@ -72,8 +72,7 @@ def check(tokens: int, top_k: int, temperature: float, seed: int) -> None:
             "likeliest token).",
             temperature=temperature,
         )
-    if not 0 <= seed < 2**31:
-        raise InputError("Seed {seed} is not possible: choose 0 to 2147483647.", seed=seed)
+    check_seed(seed)
 
 
 def next_logits(model: Andrea, ids: list[int]) -> Tensor:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from andrea.config import MAX_LAYERS, PRESETS, Init, ModelConfig, Norm
-from andrea.errors import InputError
+from andrea.errors import InputError, check_seed, check_whole
 
 MAX_FRESH_LAYERS = 96
 TRAINED = "andrea-mini"
@@ -67,8 +67,7 @@ class ModelRequest:
                 depth=depth,
                 most=most,
             )
-        if not 0 <= self.seed < 2**31:
-            raise InputError("Seed {seed} is not possible: choose 0 to 2147483647.", seed=self.seed)
+        check_seed(self.seed)
         try:
             return base.with_(n_layer=depth, norm=self.norm, residual=self.residual)
         except ValueError as error:
@@ -267,14 +266,7 @@ class GradientsRequest:
         if not self.trained:
             ranges |= {"d_model": (64, 768), "n_layer": (1, most_layers(self.d_model))}
         for field, (least, most) in ranges.items():
-            if not least <= getattr(self, field) <= most:
-                raise InputError(
-                    "{field} is {value}: choose a whole number from {least} to {most}.",
-                    field=field,
-                    value=getattr(self, field),
-                    least=least,
-                    most=most,
-                )
+            check_whole(field, getattr(self, field), least, most)
         if self.tokens not in get_args(TokenSource):
             raise InputError(
                 "tokens is {value}: choose one of {allowed}.",
@@ -284,8 +276,7 @@ class GradientsRequest:
         if not 1 <= len(self.seeds) <= 8 or len(set(self.seeds)) < len(self.seeds):
             raise InputError("Choose 1 to 8 different seeds.")
         for seed in self.seeds:
-            if not 0 <= seed < 2**31:
-                raise InputError("Seed {seed} is not possible: choose 0 to 2147483647.", seed=seed)
+            check_seed(seed)
 
     def config(self) -> ModelConfig:
         """Return the configuration of a fresh arm.

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from andrea.config import MAX_TOKENS
 from andrea.data import LANGUAGES, passages
-from andrea.errors import InputError
+from andrea.errors import InputError, check_whole
 from andrea.requests import ModelRequest
 
 Change = Literal["block", "attention", "mlp", "swap", "first", "residual"]
@@ -25,14 +25,7 @@ def check_size(n_passages: int, n_tokens: int) -> None:
     most = min(len(passages(language)) for language in LANGUAGES)
     fields = (("n_passages", n_passages, 1, most), ("n_tokens", n_tokens, 8, MAX_TOKENS))
     for field, value, least, largest in fields:
-        if not least <= value <= largest:
-            raise InputError(
-                "{field} is {value}: choose a whole number from {least} to {most}.",
-                field=field,
-                value=value,
-                least=least,
-                most=largest,
-            )
+        check_whole(field, value, least, largest)
 
 
 def check_change(change: str) -> None:

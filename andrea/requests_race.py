@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from andrea.config import Activation, Init, ModelConfig, Norm
-from andrea.errors import InputError
+from andrea.errors import InputError, check_seed, check_whole
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,7 @@ class RaceRequest:
                 "Choose one or more of {allowed}, each once.", allowed=", ".join(RACE_ARMS)
             )
         for field, (least, most) in RANGES.items():
-            if not least <= getattr(self, field) <= most:
-                raise InputError(
-                    "{field} is {value}: choose a whole number from {least} to {most}.",
-                    field=field,
-                    value=getattr(self, field),
-                    least=least,
-                    most=most,
-                )
+            check_whole(field, getattr(self, field), least, most)
         for field, allowed in (("d_model", RACE_WIDTHS), ("init", get_args(Init))):
             if getattr(self, field) not in allowed:
                 raise InputError(
@@ -108,8 +101,7 @@ class RaceRequest:
                 "A learning rate of {lr} is not possible: choose a number above 0, up to 1.",
                 lr=self.lr,
             )
-        if not 0 <= self.seed < 2**31:
-            raise InputError("Seed {seed} is not possible: choose 0 to 2147483647.", seed=self.seed)
+        check_seed(self.seed)
 
     def config(self, arm: str) -> ModelConfig:
         """Return the configuration of one arm."""

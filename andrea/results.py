@@ -46,6 +46,20 @@ class Provenance:
     date: str
 
 
+def here_and_now(started: float) -> dict[str, Any]:
+    """Return the part of a ``Provenance`` that says which machine answered, when and how fast.
+
+    ``started`` is ``time.perf_counter()`` at the beginning of the work.
+    """
+    return {
+        "device": device.device().type,
+        "device_name": device.name(),
+        "threads": device.threads(),
+        "seconds": time.perf_counter() - started,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
 def provenance(
     request: Request | DepthQuestion | ActivationQuestion, loaded: LoadedModel, started: float
 ) -> Provenance:
@@ -59,11 +73,7 @@ def provenance(
         n_parameters=sum(p.numel() for p in loaded.model.parameters()),
         seed=request.model.seed,
         weights_sha256=loaded.sha256,
-        device=device.device().type,
-        device_name=device.name(),
-        threads=device.threads(),
-        seconds=time.perf_counter() - started,
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        **here_and_now(started),
     )
 
 

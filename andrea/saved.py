@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,22 @@ def array(rows: Any) -> Doubles:
     return made
 
 
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the saved results of a file as JSON data (none if there is no file)."""
+    try:
+        documents: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    return documents
+
+
+def write(path: Path, results: Iterable[object]) -> None:
+    """Save results, one a line, numbers cut to ``DIGITS`` digits."""
+    lines = [json.dumps(rounded(jsonable(result))) for result in results]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
 def result_of(data: dict[str, Any]) -> GradientsResult:
     """Return the result that ``jsonable`` wrote down."""
     request = data["request"] | {"seeds": tuple(data["request"]["seeds"])}
@@ -62,11 +79,7 @@ def result_of(data: dict[str, Any]) -> GradientsResult:
 @cache
 def gradients() -> dict[GradientsRequest, GradientsResult]:
     """Return all saved results of the laboratory by their request (none if there is no file)."""
-    try:
-        documents = json.loads(GRADIENTS.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    results = [result_of(data) for data in documents]
+    results = [result_of(data) for data in read(GRADIENTS)]
     return {result.request: result for result in results}
 
 
@@ -102,9 +115,7 @@ def main(names: list[str]) -> int:
             print(f"left out: {error}", file=sys.stderr)
             continue
         print(f"{kept[request].provenance.seconds:6.1f} s  {request}")
-    lines = [json.dumps(rounded(jsonable(result))) for result in kept.values()]
-    GRADIENTS.parent.mkdir(exist_ok=True)
-    GRADIENTS.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    write(GRADIENTS, kept.values())
     return 0
 
 

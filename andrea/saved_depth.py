@@ -5,7 +5,6 @@ It counts only as long as its trained weights are the ones in use; otherwise one
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from andrea.measures.attention_summary import AttentionSummary
 from andrea.measures.depth import DepthResult, Sizes
 from andrea.requests import ModelRequest
 from andrea.requests_depth import CHANGES, ChangesRequest, DepthRequest
-from andrea.results import Floats, Provenance, jsonable
+from andrea.results import Floats, Provenance
 from andrea.sources import LoadedModel
 
 FILE = Path(__file__).parent / "data" / "saved" / "depth.json"
@@ -80,11 +79,7 @@ def result_of(data: dict[str, Any]) -> SurveyResult:
 @cache
 def stored() -> Found:
     """Return all saved results by their request (none if there is no file)."""
-    try:
-        documents = json.loads(FILE.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    results = [result_of(data) for data in documents]
+    results = [result_of(data) for data in saved.read(FILE)]
     return {result.request: result for result in results}
 
 
@@ -110,8 +105,6 @@ def save() -> Found:
         return model
 
     results = [engine.run(request, load) for request in default_requests()]
-    lines = [json.dumps(saved.rounded(jsonable(result))) for result in results]
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    saved.write(FILE, results)
     stored.cache_clear()
     return {result.request: result for result in results}

@@ -58,11 +58,7 @@ def race_of(data: dict[str, Any]) -> RaceResult:
 @cache
 def races() -> dict[RaceRequest, RaceResult]:
     """Return all saved races by their request (none if there is no file)."""
-    try:
-        documents = json.loads(RACES.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    results = [race_of(data) for data in documents]
+    results = [race_of(data) for data in saved.read(RACES)]
     return {result.request: result for result in results}
 
 
@@ -77,8 +73,7 @@ def save_races(told: Told) -> None:
     for request in saved_requests():
         results.append(engine.race(request))
         told(request, results[-1])
-    lines = [json.dumps(saved.rounded(jsonable(result))) for result in results]
-    RACES.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    saved.write(RACES, results)
     races.cache_clear()
 
 

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from andrea.data import LANGUAGES, Language, passages
-from andrea.errors import InputError
+from andrea.errors import InputError, check_whole
 from andrea.measures.backward import Check, nothing
 from andrea.measures.trace import labels_of, rank_of, tokenise
 from andrea.model import Andrea, Block, Record
@@ -92,14 +92,7 @@ def fixed_ids(loaded: LoadedModel, language: Language, n_passages: int, n_tokens
     texts = passages(language)[:n_passages]
     rows = [[piece.id for piece in loaded.tokenizer.pieces(t)][: n_tokens + 1] for t in texts]
     shortest = min(loaded.model.config.n_ctx, *(len(row) for row in rows)) - 1
-    if shortest < n_tokens:
-        raise InputError(
-            "{field} is {value}: choose a whole number from {least} to {most}.",
-            field="n_tokens",
-            value=n_tokens,
-            least=8,
-            most=shortest,
-        )
+    check_whole("n_tokens", n_tokens, 8, shortest)
     return torch.tensor(rows, device=loaded.model.wte.device)
 
 

@@ -32,12 +32,19 @@ def config_of(request: GradientsRequest) -> ModelConfig:
     return sources.base_config(ModelRequest())
 
 
+def kept_by_block(config: ModelConfig, n_tokens: int) -> int:
+    """Return how many numbers a block keeps for its way back, a position, about.
+
+    Nine vectors of the stream's width, two of the MLP's, three rows of attention a head.
+    """
+    return 9 * config.d_model + 2 * config.hidden + 3 * config.n_head * n_tokens
+
+
 def memory_bytes(request: GradientsRequest, n_layer: int | None = None) -> int:
     """Return the bytes that the measurement takes at its peak, about.
 
-    Every block keeps, for each position, about eight vectors of the stream's width, two of the
-    MLP's and three rows of attention a head; the head keeps the logits three times; the gradients
-    of one block, and of the embedding matrix twice, live at one time.
+    Every block keeps what ``kept_by_block`` says; the head keeps the logits three times; the
+    gradients of one block, and of the embedding matrix twice, live at one time.
     """
     config = config_of(request)
     depth = config.n_layer if n_layer is None else n_layer
@@ -46,7 +53,7 @@ def memory_bytes(request: GradientsRequest, n_layer: int | None = None) -> int:
     )
     outside = sources.n_parameters(config.with_(n_layer=1)) - block
     positions = request.batch * request.n_tokens
-    kept = 9 * config.d_model + 2 * config.hidden + 3 * config.n_head * request.n_tokens
+    kept = kept_by_block(config, request.n_tokens)
     head = 3 * positions * config.vocab_size + 3 * config.vocab_size * config.d_model
     return TORCH + FLOAT * (outside + depth * (block + positions * kept) + block + head)
 

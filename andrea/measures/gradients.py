@@ -14,7 +14,6 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +27,7 @@ from andrea.measures.backward import Check, backpropagate, nothing
 from andrea.measures.gradient_cost import config_of, refuse_too_large
 from andrea.model import Andrea
 from andrea.requests import GradientsRequest, ModelRequest, TokenSource
-from andrea.results import Provenance
+from andrea.results import Provenance, here_and_now
 from andrea.sources import SHIPPED
 from andrea.tokenizer import BOS_ID, TextTokenizer
 
@@ -286,11 +285,7 @@ def provenance_of(
         n_parameters=sources.n_parameters(config),
         seed=request.seeds[0],
         weights_sha256=one_hash(hashes),
-        device=device.device().type,
-        device_name=device.name(),
-        threads=device.threads(),
-        seconds=time.perf_counter() - started,
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        **here_and_now(started),
     )
 
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from andrea.measures.race_cost import refuse_too_large
 from andrea.measures.race_lane import Broken, Lane
 from andrea.measures.race_text import batch, race_text
 from andrea.requests_race import RaceRequest
-from andrea.results import Provenance
+from andrea.results import Provenance, here_and_now
 
 
 @dataclass(frozen=True)
@@ -173,10 +172,6 @@ def result(request: RaceRequest, lanes: list[Lane], started: float) -> RaceResul
             n_parameters=sources.n_parameters(first),
             seed=request.seed,
             weights_sha256=lanes[0].start_sha256,
-            device=device.device().type,
-            device_name=device.name(),
-            threads=device.threads(),
-            seconds=time.perf_counter() - started,
-            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            **here_and_now(started),
         ),
     )

@@ -14,7 +14,7 @@ from functools import cache
 
 from andrea import device, sources
 from andrea.errors import InputError
-from andrea.measures.gradient_cost import FLOAT, TORCH
+from andrea.measures.gradient_cost import FLOAT, TORCH, kept_by_block
 from andrea.measures.race_lane import Lane
 from andrea.measures.race_text import batch
 from andrea.requests_race import BATCH, CONTEXT, RANGES, RaceRequest
@@ -44,14 +44,13 @@ def seconds_limit() -> float:
 def memory_bytes(request: RaceRequest) -> int:
     """Return the bytes that the race takes at its peak, about.
 
-    Each arm keeps its weights and Adam's two averages; the arm at work also its gradients and, for
-    each position, about nine vectors of the stream's width, two of the MLP's and three rows of
-    attention a head in every block.
+    Each arm keeps its weights and Adam's two averages; the arm at work also its gradients, what
+    its blocks keep for the way back, and the logits three times.
     """
     config = request.config(request.arms[0])
     parameters = sources.n_parameters(config)
-    kept = 9 * config.d_model + 2 * config.hidden + 3 * config.n_head * CONTEXT
-    activations = BATCH * CONTEXT * (config.n_layer * kept + 3 * config.vocab_size)
+    kept = config.n_layer * kept_by_block(config, CONTEXT)
+    activations = BATCH * CONTEXT * (kept + 3 * config.vocab_size)
     return TORCH + FLOAT * ((3 * len(request.arms) + 1) * parameters + activations)
 
 

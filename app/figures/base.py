@@ -193,3 +193,18 @@ def figure(theme: Theme, voice: Voice, title: str, height: int, subtitle: str = 
         dragmode=False,
     )
     return go.Figure(layout=layout)
+
+
+def corner_note(fig: go.Figure, text: str, theme: Theme) -> None:
+    """Say above the figure's right end what a mark in it means."""
+    fig.add_annotation(
+        text=text,
+        x=1,
+        y=1,
+        xref="paper",
+        yref="paper",
+        xanchor="right",
+        yanchor="bottom",
+        showarrow=False,
+        font={"size": SMALL, "color": theme["mute"]},
+    )

@@ -14,7 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from app.figures.base import SMALL, Theme, Voice, axis, escaped, figure, mix, size_of, titled
+from app.figures.base import (
+    Theme,
+    Voice,
+    axis,
+    corner_note,
+    escaped,
+    figure,
+    mix,
+    size_of,
+    titled,
+)
 from app.figures.lens import block_ticks
 
 Doubles = npt.NDArray[np.float64]
@@ -122,17 +132,29 @@ def profile(
     fig = figure(theme, voice, title, HEIGHT, subtitle)
     bottom, low, high, top = edges(lines)
     for line in lines:
-        usable = np.where(line.vanished | line.broken, np.nan, line.typical)
         add_band(fig, line, theme)
-        add_line(fig, line, usable, theme, voice)
-        add_marks(fig, line, line.vanished, 10**low, "triangle-down", theme, voice)
-        add_marks(fig, line, line.broken, 10**high, "x", theme, voice)
+        add_curve(fig, line, low, high, theme, voice)
+    log_axis(fig, bottom, top, theme, voice)
+    finish(fig, lines, theme, voice, place_title)
+    return fig
+
+
+def add_curve(
+    fig: go.Figure, line: Line, low: float, high: float, theme: Theme, voice: Voice
+) -> None:
+    """Draw an arm on a log axis: its line, then its marks at the exponents ``low`` and ``high``."""
+    usable = np.where(line.vanished | line.broken, np.nan, line.typical)
+    add_line(fig, line, usable, theme, voice)
+    add_marks(fig, line, line.vanished, 10**low, "triangle-down", theme, voice)
+    add_marks(fig, line, line.broken, 10**high, "x", theme, voice)
+
+
+def log_axis(fig: go.Figure, bottom: float, top: float, theme: Theme, voice: Voice) -> None:
+    """Lay out the log axis between two exponents."""
     fig.update_yaxes(
         **axis(theme, showgrid=True), type="log", range=[bottom, top],
         **power_ticks(bottom, top, voice),
     )  # fmt: skip
-    finish(fig, lines, theme, voice, place_title)
-    return fig
 
 
 def cosines(
@@ -166,17 +188,7 @@ def finish(
         if there
     ]
     if marks:
-        fig.add_annotation(
-            text="   ".join(marks),
-            x=1,
-            y=1,
-            xref="paper",
-            yref="paper",
-            xanchor="right",
-            yanchor="bottom",
-            showarrow=False,
-            font={"size": SMALL, "color": theme["mute"]},
-        )
+        corner_note(fig, "   ".join(marks), theme)
     first = min(line.places[0] for line in lines)
     last = max(line.places[-1] for line in lines)
     room = 0.02 * (last - first) + 0.15

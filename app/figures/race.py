@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from app.figures.base import SMALL, Theme, Voice, axis, escaped, figure, mix, titled
+from app.figures.base import SMALL, Theme, Voice, axis, corner_note, escaped, figure, mix, titled
 from app.figures.gradients import power_ticks
 from app.figures.race_scale import Scale, over_seeds, scale_of
 
@@ -214,17 +214,7 @@ def finish(fig: go.Figure, curves: Sequence[Curve], steps: int, theme: Theme, vo
     """Lay out the axis of steps and the legend; say what the mark at the edge means."""
     _ = voice.gettext
     if any(any(curve.broken) for curve in curves):
-        fig.add_annotation(
-            text="✖ " + _("not finite"),
-            x=1,
-            y=1,
-            xref="paper",
-            yref="paper",
-            xanchor="right",
-            yanchor="bottom",
-            showarrow=False,
-            font={"size": SMALL, "color": theme["mute"]},
-        )
+        corner_note(fig, "✖ " + _("not finite"), theme)
     room = 0.015 * steps
     fig.update_xaxes(**axis(theme, range=[1 - room, steps + room], nticks=7))
     fig.update_xaxes(title=titled(_("step"), theme))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import plotly.graph_objects as go
 
 from app.figures import gradients
-from app.figures.base import Theme, Voice, axis, figure
+from app.figures.base import Theme, Voice, figure
 from app.figures.gradients import Doubles, Line
 
 
@@ -52,15 +51,10 @@ def streams(
     for line in lines:  # first all bands, so that none hides another's line
         gradients.add_band(fig, line, theme)
     for line in lines:
-        usable = np.where(line.vanished | line.broken, np.nan, line.typical)
-        gradients.add_line(fig, line, usable, theme, voice)
+        first = len(fig.data)
+        gradients.add_curve(fig, line, low, high, theme, voice)
         if line.warmup:  # the same colour as without: told by its dash and its mark
-            fig.data[-1].update(line_dash="1.5px,2.5px", marker_symbol="square-open-dot")
-        gradients.add_marks(fig, line, line.vanished, 10**low, "triangle-down", theme, voice)
-        gradients.add_marks(fig, line, line.broken, 10**high, "x", theme, voice)
-    fig.update_yaxes(
-        **axis(theme, showgrid=True), type="log", range=[bottom, top],
-        **gradients.power_ticks(bottom, top, voice),
-    )  # fmt: skip
+            fig.data[first].update(line_dash="1.5px,2.5px", marker_symbol="square-open-dot")
+    gradients.log_axis(fig, bottom, top, theme, voice)
     gradients.finish(fig, lines, theme, voice, place_title)
     return fig

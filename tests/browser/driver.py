@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 
 from andrea import __main__ as andrea
 
@@ -145,3 +145,11 @@ def open_page(page: Page, server: Server, path: str = "", **query: str) -> None:
     address = f"{server.url}/{path}" + (f"?{urlencode(query)}" if query else "")
     page.goto(address, wait_until="domcontentloaded")
     settled(page)
+
+
+def copied_link(page: Page) -> str:
+    """Press the (Italian) button that copies the link to this place; return what it copied."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copia il link").click()
+    expect(page.get_by_role("status").filter(has_text="Link copiato")).to_be_visible()
+    return str(page.evaluate("navigator.clipboard.readText()"))

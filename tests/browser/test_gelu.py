@@ -14,7 +14,7 @@ from andrea import saved_race
 from andrea.measures.race_pairs import pairs
 from app import race_view
 from tests.browser.conftest import NewPage
-from tests.browser.driver import Server, offered, open_page, settled
+from tests.browser.driver import Server, copied_link, offered, open_page, settled
 
 WORDS = {
     "it": {"guess": "Circa la metà", "all": "Nel complesso dei blocchi", "exact": "GELU esatta",
@@ -185,10 +185,7 @@ def test_the_link_and_the_file(new_page: NewPage, server: Server) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.wait_for_url(re.compile(r"x=-0\.65"))
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copia il link").click()
-    expect(page.get_by_role("status").filter(has_text="Link copiato")).to_be_visible()
-    link = page.evaluate("navigator.clipboard.readText()")
+    link = copied_link(page)
     found = {key: value[0] for key, value in parse_qs(urlsplit(link).query).items()}
     assert found["lang"] == "it" and {key: found[key] for key in query} == query
     page.goto(link, wait_until="domcontentloaded")

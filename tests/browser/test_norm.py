@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from andrea import saved_race
 from tests.browser.conftest import NewPage
-from tests.browser.driver import Server, offered, open_page, settled
+from tests.browser.driver import Server, copied_link, offered, open_page, settled
 
 WORDS = {
     "it": {"guess": "Sì, ma meno", "post": "post", "count": "25 LayerNorm", "fewer": "24 LayerNorm",
@@ -143,10 +143,7 @@ def test_the_link_brings_everything_back(new_page: NewPage, server: Server) -> N
     asked, shown = command(page).inner_text(), table(page).all_inner_texts()
     for option in ("--layer 2 --ln ln2", "--gamma-scale 0.5 --beta-shift -1.5", "--no-affine"):
         assert option in asked
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copia il link").click()
-    expect(page.get_by_role("status").filter(has_text="Link copiato")).to_be_visible()
-    link = page.evaluate("navigator.clipboard.readText()")
+    link = copied_link(page)
     found = {key: value[0] for key, value in parse_qs(urlsplit(link).query).items()}
     assert found["lang"] == "it" and {key: found[key] for key in query} == query
     page.goto(link, wait_until="domcontentloaded")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.driver import Server, open_page, settled, terminal
+from tests.browser.driver import Server, copied_link, open_page, settled, terminal
 
 WORDS = {
     "it": {"thousands": ".", "compare": "confronta due configurazioni",
@@ -120,10 +120,7 @@ def test_the_link_brings_everything_back(new_page: NewPage, server: Server) -> N
     asked = command(page).inner_text()
     assert "--preset andrea-12m" in asked and "--d-mlp 1365" in asked
     assert "--preset andrea-mini --n-layer 3" in asked
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copia il link").click()
-    expect(page.get_by_role("status").filter(has_text="Link copiato")).to_be_visible()
-    link = page.evaluate("navigator.clipboard.readText()")
+    link = copied_link(page)
     found = {key: value[0] for key, value in parse_qs(urlsplit(link).query).items()}
     assert found["lang"] == "it" and 512 % int(found["n_head"]) == 0
     assert {key: found[key] for key in query} == query
