@@ -148,6 +148,24 @@ def test_rank_counts_from_one_and_puts_nan_last():
     assert rank_of(logits, torch.tensor([2, 0])).tolist() == [2, 3]
 
 
+def test_what_is_offered_adds_just_its_token(tokenizer):
+    """A fresh model offers any token, also such as would melt into the word before them."""
+    text, melted = "C'era una volta un re che aveva perché", 0
+    loaded = small(tokenizer)
+    for position in range(len(tokenizer.encode(text)) + 1):
+        result = answer(TraceRequest(text, position=position), loaded)
+        before = text[: result.tokens.pieces[position].end]
+        held = tokenizer.encode(before)
+        for token, added in zip(result.next_ids.tolist(), result.next_texts, strict=True):
+            if added is not None:
+                assert tokenizer.encode(before + added) == [*held, token]
+            elif token != BOS_ID and (alone := tokenizer.piece(token).text) is not None:
+                assert tokenizer.encode(before + alone) != [*held, token]
+                melted += 1
+        assert sum(added is not None for added in result.next_texts) > 20
+    assert melted > 0  # else this text proves nothing
+
+
 def test_a_long_text_keeps_its_first_128_tokens(tokenizer):
     loaded = small(tokenizer)
     text = "una casa e un albero " * 60

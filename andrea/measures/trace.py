@@ -77,8 +77,8 @@ class TraceResult:
     answer_id, answer_label
         The model's final answer: the likeliest next token.
     next_ids, next_labels, next_texts
-        The 40 likeliest next tokens, likeliest first, with what they add to the text (``None``:
-        only a part of a character, which cannot be added by itself).
+        The 40 likeliest next tokens, likeliest first, with what they add to the text up to the
+        traced token (``None``: no text adds just this token, see ``text_of``).
     additivity_error
         Largest |embedding + all sublayer outputs - final stream| over the components (float64
         sum of the float32 parts); ``None`` where the stream is no sum (post-norm, no residual).
@@ -146,11 +146,20 @@ def labels_of(ids: Tensor, loaded: LoadedModel) -> list[str]:
     return [known[i] if i < len(known) else f"<{i}>" for i in ids.tolist()]
 
 
-def text_of(token_id: int, loaded: LoadedModel) -> str | None:
-    """Return what a token adds to a text; ``None`` for BOS, parts of characters, unused ids."""
-    if token_id == BOS_ID or token_id >= loaded.tokenizer.vocab_size:
+def text_of(token_id: int, loaded: LoadedModel, before: str) -> str | None:
+    """Return what a token adds to the text ``before``, or ``None`` where no text would add just it.
+
+    BOS, unused ids and parts of characters have no text. Some tokens have one that the tokenizer
+    would join with the letters before it, or cut otherwise: the text would go on with other tokens
+    than the one that was taken.
+    """
+    tokenizer = loaded.tokenizer
+    if token_id == BOS_ID or token_id >= tokenizer.vocab_size:
         return None
-    return loaded.tokenizer.piece(token_id).text
+    added = tokenizer.piece(token_id).text
+    if added is None or tokenizer.encode(before + added) != [*tokenizer.encode(before), token_id]:
+        return None
+    return added
 
 
 def streams(model: Andrea, activations: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
@@ -240,6 +249,7 @@ def trace(request: TraceRequest, loaded: LoadedModel) -> TraceResult:
     # By logit, as the answer is chosen: probabilities may tie in float32 where logits do not.
     top = lens.topk(TOP, dim=-1).indices
     following = lens[-1].topk(NEXT).indices
+    before = request.text[: tokens.pieces[position].end]
     norms = {n: p for n, p in model.named_parameters() if n.endswith((".gamma", ".beta"))}
     return TraceResult(
         request=request,
@@ -259,7 +269,7 @@ def trace(request: TraceRequest, loaded: LoadedModel) -> TraceResult:
         answer_label=labels_of(answer[None], loaded)[0],
         next_ids=read_only_ints(following),
         next_labels=tuple(labels_of(following, loaded)),
-        next_texts=tuple(text_of(i, loaded) for i in following.tolist()),
+        next_texts=tuple(text_of(i, loaded, before) for i in following.tolist()),
         additivity_error=additivity_error(model, record),
         provenance=provenance(request, loaded, started),
     )

@@ -166,7 +166,10 @@ def end_of_walk() -> dict[str, str]:
         "token_number": _("token {id}"),
         "take": _("take"),
         "take_title": _("Take {token} and go on"),
-        "take_not": _("only a part of a character: it cannot be added by itself"),
+        "take_not": _(
+            "not possible: it is only a part of a character, or the tokenizer would cut the letters "
+            "before it differently"
+        ),
         "take_closed": _("not possible here"),
         "draw_one": _("Draw one at random and go on"),
         "draw_note": _(
