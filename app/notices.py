@@ -34,7 +34,35 @@ NAMES: dict[str, str] = {
     "race.width": N_("width"),
     "race.steps": N_("steps"),
     "race.seed": N_("seed"),
+    "compare": N_("comparison"),
+    "preset": N_("model"),
+    "n_layer": N_("blocks"),
+    "d_model": N_("width"),
+    "n_head": N_("heads"),
+    "expansion": N_("expansion of the MLP"),
+    "vocab_size": N_("vocabulary"),
+    "n_ctx": N_("context"),
+    "bias": N_("biases"),
+    "tied": N_("tied embeddings"),
+    "affine": N_("γ and β in the LayerNorms"),
+    "into": N_("part of the map"),
+    "layer": N_("block"),
+    "ln": N_("which LayerNorm"),
+    "gscale": N_("factor of γ"),
+    "bshift": N_("shift of β"),
+    "eps": N_("ε"),
+    "learned": N_("the model's own γ and β"),
+    "factor": N_("factor"),
+    "fresh": N_("seed of the fresh weights"),
 }
+
+
+def name(key: str) -> str:
+    """Return what a parameter of the address is called, in the visitor's language."""
+    if key.startswith("arm."):
+        return _("variant")
+    plain = key.removeprefix("b.")  # the second of two configurations
+    return _(NAMES[plain]) if plain in NAMES else key
 
 
 def sentence(key: str, raw: str, used: object, max_chars: int) -> str:
@@ -61,7 +89,7 @@ def sentence(key: str, raw: str, used: object, max_chars: int) -> str:
     ).format(
         parameter=key,
         value=raw if len(raw) <= MAX_SHOWN else raw[:MAX_SHOWN] + "…",
-        name=_(NAMES[key]) if key in NAMES else key,
+        name=name(key),
         used=_spelled(used, key),
     )
 

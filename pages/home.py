@@ -75,7 +75,7 @@ with words:
             ),
             _(
                 "At the start of each branch a LayerNorm brings the numbers to a common scale; "
-                "ANDREA stacks twelve such blocks, and what the last one leaves in the stream "
+                "ANDREA is a stack of such blocks, and what the last one leaves in the stream "
                 "decides the next token."
             ),
         ]

@@ -1,9 +1,12 @@
+import re
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import i18n, notices
+from andrea.config import PRESETS
+from app import i18n, notices, parameters_controls, race_settings
 
 
 def page() -> None:
@@ -163,3 +166,23 @@ def test_a_notice_shows_little_of_a_long_value():
     with i18n.use_language("en"):
         text = notices.sentence("norm", "z" * 500, "pre", 2000)
     assert "z" * 40 + "…" in text and len(text) < 160
+
+
+def keys_of_the_source() -> set[str]:
+    """The keys that pages and controls check against the address, as far as they are literals."""
+    root = Path(__file__).resolve().parents[2]
+    files = [*root.glob("app/*_*.py"), root / "app/controls.py", *root.glob("pages/*.py")]
+    found = re.compile(r"""(?:checked|state\.get)\(\s*f?"([^"]+)\"""")
+    return {key for file in files for key in found.findall(file.read_text())}
+
+
+def test_every_parameter_of_the_address_has_a_name():
+    literal = keys_of_the_source()
+    assert len(literal) > 20
+    keys = {key.replace("{prefix}", "b.") for key in literal}
+    keys |= {f"b.{key}" for key in parameters_controls.values(PRESETS["gpt2"])}
+    keys |= set(race_settings.FIELDS.values())
+    assert {key.removeprefix("b.") for key in keys} - set(notices.NAMES) == set()
+    with i18n.use_language("it"):
+        spoken = [notices.name(key) for key in ("b.vocab_size", "arm.plain", "unheard-of")]
+    assert spoken == ["vocabolario", "variante", "unheard-of"]

@@ -81,7 +81,10 @@ def chips(
 
     words = {
         "group": _("Tokens of the text: choose the one to follow"),
-        "about": _("The darker a token, the more it surprised the model. Choose one to follow it."),
+        "about": _(
+            "The stronger a token's colour, the more it surprised the model. Choose one to follow "
+            "it."
+        ),
     }
     data = {"chips": chip_rows(result), "position": result.position, "words": words}
     _CHIPS(data=data, key=key, on_choose_change=chosen)

@@ -167,8 +167,8 @@ def end_of_walk() -> dict[str, str]:
         "take": _("take"),
         "take_title": _("Take {token} and go on"),
         "take_not": _(
-            "not possible: it is only a part of a character, or the tokenizer would cut the letters "
-            "before it differently"
+            "not possible: it is only a part of a character, or the tokenizer would cut the "
+            "letters before it differently"
         ),
         "take_closed": _("not possible here"),
         "draw_one": _("Draw one at random and go on"),
