@@ -15,7 +15,8 @@ from andrea import engine
 from andrea.config import PRESETS
 from andrea.measures.trace import TraceResult
 from andrea.requests import ModelRequest, TraceRequest
-from app import i18n
+from app import i18n, state
+from app.components import walk as component
 from app.components.walk import payload, script
 from app.components.walk.strings import strings
 
@@ -207,3 +208,23 @@ def test_nothing_is_written_as_markup() -> None:
         code = path.read_text(encoding="utf-8")
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", code), path
         assert len(code.splitlines()) <= 250, path
+
+
+def test_a_token_is_taken_only_by_the_probabilities_that_hold(
+    result: TraceResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of two quick clicks still speaks of the bars before."""
+    registered, clicked, taken = {}, {}, []
+    for part in ("_PACKET", "_SETTINGS", "_WALK"):
+        monkeypatch.setattr(component, part, lambda **options: registered.update(options))
+    monkeypatch.setattr(state, "peek", lambda key, default=None: clicked.get(key, default))
+    component.walk(result, lang="en", on_take=lambda *token: taken.append(token))
+    now = payload.pack(result).digest
+    take = {"id": 5, "text": " re"}
+    for event in (None, take, take | {"digest": "of before"}, take | {"digest": now, "text": 7}):
+        clicked["walk"] = {"take": event}
+        registered["on_take_change"]()
+        assert taken == []
+    clicked["walk"] = {"take": take | {"digest": now}}
+    registered["on_take_change"]()
+    assert taken == [(5, " re")]

@@ -316,8 +316,12 @@ def test_taking_a_token_makes_the_text_grow(walk_page: Open) -> None:
     expect(page.locator(".chip")).to_have_count(chips + 1)
     assert page.locator(".chip").last.locator("small").text_content() == wanted
     assert here(page) == "logits"
-    page.get_by_role("button", name="Draw one at random").click()
+    walk, draw = page.locator(".walk"), page.get_by_role("button", name="Draw one at random")
+    settled(page)
+    seen = walk.get_attribute("data-digest") or ""
+    draw.click()
     expect(page.locator(".chip")).to_have_count(chips + 2)
+    expect(walk).not_to_have_attribute("data-digest", seen)  # the bars are the new ones
     assert page.evaluate(FOCUSED) == "draw"  # Enter draws the next one
     page.keyboard.press("Enter")
     expect(page.locator(".chip")).to_have_count(chips + 3)

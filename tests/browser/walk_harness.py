@@ -20,15 +20,14 @@ st.set_page_config(layout="wide")
 state.begin()
 query = st.query_params
 lang = query.get("lang", "en")
-text = query.get("text", "C'era una volta un re che aveva")
 if "position" not in st.session_state:
     st.session_state["position"] = int(query.get("pos", "-1"))
-    st.session_state["grown"] = ""
+    st.session_state["text"] = query.get("text", "C'era una volta un re che aveva")
 
 
 def go_on(token_id: int, addition: str) -> None:
     """Let the text grow by the token that was taken."""
-    st.session_state["grown"] += addition
+    st.session_state["text"] = result.request.text + addition
     st.session_state["position"] = -1
     st.session_state["taken"] = token_id
 
@@ -39,7 +38,7 @@ def choose(position: int) -> None:
 
 
 request = TraceRequest(
-    text + st.session_state["grown"],
+    st.session_state["text"],
     ModelRequest(
         query.get("model", "andrea-mini"),
         0,

@@ -91,8 +91,11 @@ def walk(
     }
 
     def taken() -> None:
-        event = state.peek(key, {}).get("take")
-        if on_take is not None and event and isinstance(event.get("text"), str):
+        event = state.peek(key, {}).get("take") or {}
+        # A second quick click comes from the bars of before: its token would not be drawn by the
+        # probabilities that hold now.
+        fresh = event.get("digest") == packet.digest
+        if on_take is not None and fresh and isinstance(event.get("text"), str):
             on_take(int(event["id"]), event["text"])
 
     with st.container(gap=None):

@@ -166,7 +166,8 @@ class Walk {
     this.detail.show(this.detail.hand, false);
   }
 
-  take(id, text) { this.component.setTriggerValue("take", { id, text }); }
+  // The digest says which probabilities were in sight: of two quick clicks the second is stale.
+  take(id, text) { this.component.setTriggerValue("take", { id, text, digest: this.packet.digest }); }
 
   focusHome() { this.diagram.svg.querySelector('[tabindex="0"]')?.focus({ preventScroll: true }); }
 
