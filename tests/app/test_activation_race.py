@@ -105,7 +105,8 @@ def test_the_file_holds_every_step_and_the_ends():
 def test_without_the_saved_file_the_page_says_how_to_make_it(monkeypatch):
     monkeypatch.setattr(saved_race, "races", dict)
     at = AppTest.from_string(
-        "from app import activation_race\nactivation_race.show(activation_race.results())"
+        "from app import activation_race\nactivation_race.show(activation_race.results())",
+        default_timeout=120,
     ).run()
     assert not at.exception and [code.value for code in at.code] == [saved_races.SAVE]
     assert activation_race.downloads([]) == []

@@ -22,7 +22,7 @@ def controls_page() -> None:
 
 
 def opened(**query):
-    at = AppTest.from_function(controls_page, default_timeout=60)
+    at = AppTest.from_function(controls_page, default_timeout=120)
     for key, value in query.items():
         at.query_params[key] = value
     return at.run()

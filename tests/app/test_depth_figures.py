@@ -249,7 +249,8 @@ def test_saved_numbers_say_so_and_can_be_measured_live(survey, monkeypatch):
     asked = []
     monkeypatch.setattr(saved_depth, "find", lambda request: survey)
     monkeypatch.setattr(compute, "blocks", lambda request: asked.append(request) or survey)
-    at = AppTest.from_string("from app import depth_view\ndepth_view.survey()").run()
+    at = AppTest.from_string("from app import depth_view\ndepth_view.survey()", default_timeout=120)
+    at.run()
     (told,) = [e.proto.body for e in at.get("html")]
     assert survey.provenance.date[:10] in told and survey.provenance.device_name in told
     assert asked == []

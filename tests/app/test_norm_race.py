@@ -152,7 +152,8 @@ def test_the_saved_race_is_the_default_one_with_its_seeds():
 def test_without_the_saved_file_the_page_says_how_to_make_it(monkeypatch):
     monkeypatch.setattr(saved_race, "races", dict)
     at = AppTest.from_string(
-        "from app import norm_race, race_view\nnorm_race.show(race_view.default())"
+        "from app import norm_race, race_view\nnorm_race.show(race_view.default())",
+        default_timeout=120,
     ).run()
     assert not at.exception and [code.value for code in at.code] == [saved_races.SAVE]
     assert norm_race.downloads([]) == []

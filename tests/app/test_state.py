@@ -48,7 +48,7 @@ def page() -> None:
 
 
 def opened(**query):
-    at = AppTest.from_function(page, default_timeout=20)
+    at = AppTest.from_function(page, default_timeout=120)
     for key, value in query.items():
         at.query_params[key] = value
     return at.run()
@@ -138,7 +138,7 @@ def test_a_long_text_is_capped_in_memory_and_named():
 def test_the_default_follows_the_language_until_the_visitor_writes():
     from tests.app.test_controls import controls_page
 
-    at = AppTest.from_function(controls_page, default_timeout=60)
+    at = AppTest.from_function(controls_page, default_timeout=120)
     at.query_params["lang"] = "it"
     at.run()
     italian = at.text_input[0].value
@@ -186,3 +186,11 @@ def test_every_parameter_of_the_address_has_a_name():
     with i18n.use_language("it"):
         spoken = [notices.name(key) for key in ("b.vocab_size", "arm.plain", "unheard-of")]
     assert spoken == ["vocabolario", "variante", "unheard-of"]
+
+
+@pytest.mark.parametrize(
+    ("used", "said"), [(0.003, "0,003"), (1.0, "1"), (12, "12"), (-1.5, "−1,5")]
+)
+def test_a_notice_writes_numbers_as_the_language_does(used, said):
+    with i18n.use_language("it"):
+        assert f"vale {said}." in notices.sentence("race.lr", "NaN", used, 9)
