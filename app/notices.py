@@ -99,4 +99,6 @@ def _spelled(value: object, key: str) -> str:
         return _("on") if value else _("off")
     if key == "pos" and value == -1:
         return _("the last one")
+    if isinstance(value, float):
+        return i18n.number(value, len(f"{value:g}".partition(".")[2]))
     return i18n.integer(value) if isinstance(value, int) else str(value)

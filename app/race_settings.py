@@ -157,16 +157,20 @@ def _rate() -> float:
 
 def _slider(field: str, name: str, ends: tuple[int, int], step: int = 1, **more: object) -> int:
     """Show a slider bound to the address; a value between its steps is moved to the next."""
-    key = FIELDS[field]
+    key, usual = FIELDS[field], getattr(DEFAULT, field)
+
+    def snapped(n: int) -> int:
+        return max(ends[0], round(n / step) * step)
+
+    asked = state.preview(key, usual)
+    if ends[0] <= asked <= ends[1] and snapped(asked) != asked:
+        state.rewrite(key, snapped(asked))
     show: Callable[..., int] = st.slider
-    value = int(
-        show(name, *ends, getattr(DEFAULT, field), step, key=key, bind="query-params", **more)
-    )
-    snapped = max(ends[0], round(value / step) * step)
-    state.checked(key, snapped)
-    if snapped != value:
-        state.correct(key, snapped)
-    return snapped
+    value = int(show(name, *ends, usual, step, key=key, bind="query-params", **more))
+    state.checked(key, snapped(value))
+    if snapped(value) != value:  # Streamlit has read the address before it was rewritten
+        state.correct(key, snapped(value))
+    return value
 
 
 def _shared(arms: tuple[str, ...]) -> RaceRequest:

@@ -100,6 +100,16 @@ def correct(key: str, value: object) -> None:
     st.rerun()
 
 
+def rewrite(key: str, value: object) -> None:
+    """Let the address say another value of a widget that this session has not drawn yet.
+
+    ``checked`` still tells the visitor what it said before. Once the widget is drawn, the address
+    belongs to it, and nothing is done.
+    """
+    if key not in st.session_state and key in st.query_params:
+        st.query_params[key] = str(value)
+
+
 def assign(key: str, value: object) -> None:
     """Set a widget's value from within a callback."""
     st.session_state[key] = value

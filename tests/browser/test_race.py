@@ -165,6 +165,7 @@ def test_impossible_values_are_named_and_what_takes_too_long_is_refused(
     for key, value in wrong.items():
         seen(notice(page, f"{key} = “{value}”"))
     expect(page.locator(".st-key-race-steps input")).to_have_value("40")
+    expect(page).to_have_url(re.compile(r"race\.steps=40\b"))
     heavy = {"race.blocks": "24", "race.width": "128", "race.steps": "1000"}
     open_page(page, server, "race", lang="en", **heavy)
     expect(
