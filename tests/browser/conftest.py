@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -15,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.driver import WAIT_MS, Server, Trap, Witness
 from tools.find_chromium import NONE, find
@@ -29,16 +31,27 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-START_SECONDS = 60
+START_SECONDS = 120
+
+# Every expectation waits as long as everything else does: on a busy machine five seconds, which is
+# Playwright's own patience, are sometimes too few.
+expect.set_options(timeout=WAIT_MS)
 
 NewPage = Callable[..., Page]
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nothing listens on.
+
+    Not one that the system deals out by itself: until the server listens, which takes seconds, a
+    browser's connection or another worker's server might be given the same.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 20
+    while True:
+        port = 10_000 + 1000 * worker + random.SystemRandom().randrange(1000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            return port
 
 
 def wait_until_healthy(server: Server, process: subprocess.Popen[bytes]) -> None:
@@ -46,7 +59,7 @@ def wait_until_healthy(server: Server, process: subprocess.Popen[bytes]) -> None
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2) as answer:
+            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=10) as answer:
                 if answer.status == 200:
                     return
         except OSError:
@@ -54,12 +67,11 @@ def wait_until_healthy(server: Server, process: subprocess.Popen[bytes]) -> None
     pytest.fail(f"the site did not start within {START_SECONDS} s:\n{server.output()}")
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The site, started from another folder as a user might, on a port of its own."""
-    folder = tmp_path_factory.mktemp("server")
+@contextlib.contextmanager
+def running_site(folder: Path, script: Path, *options: str) -> Iterator[Server]:
+    """Start a script of Streamlit's from another folder as a user might, on a port of its own."""
     port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app" / "main.py")]
+    command = [sys.executable, "-m", "streamlit", "run", str(script), *options]
     # No --server.address: listening everywhere is when Streamlit would ask for this machine's own.
     command += ["--server.port", str(port), "--server.headless", "true"]
     running = Server(f"http://127.0.0.1:{port}", folder / "server.log", Trap())
@@ -79,6 +91,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             process.kill()
             process.wait()
         running.trap.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The site; every worker has its own."""
+    with running_site(tmp_path_factory.mktemp("server"), ROOT / "app" / "main.py") as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

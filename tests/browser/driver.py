@@ -18,7 +18,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 from andrea import __main__ as andrea
 
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-WAIT_MS = 60_000  # a first visit may wait for a model on a busy machine
+WAIT_MS = 120_000  # a first visit may wait for a model on a busy machine
 
 # On a page's own address Streamlit first asks for these beside it, gets a 404 and asks at the root.
 HARMLESS = ("/_stcore/health", "/_stcore/host-config")
@@ -51,7 +51,7 @@ class Trap:
             except OSError:
                 return  # closed
             with caller:
-                caller.settimeout(1)
+                caller.settimeout(30)
                 try:
                     line = caller.recv(400).split(b"\r\n")[0]
                 except OSError:
@@ -113,13 +113,27 @@ class Witness:
         assert not self.console_errors, f"errors on the console: {self.console_errors}"
 
 
+DRAWN = """() => !document.querySelector('[data-testid="stSkeleton"], [data-stale="true"]')
+  && [...document.querySelectorAll('[data-testid="stPlotlyChart"]')]
+    .every(chart => chart.querySelector('.main-svg'))"""
+
+
 def settled(page: Page) -> None:
-    """Wait until the server has run the page to its end and the browser has drawn it."""
+    """Wait until the server has run the page to its end and the browser has drawn it.
+
+    Right after a click this may be true of what stood there before: what the click brings must be
+    waited for by itself.
+    """
     page.wait_for_selector(SETTLED, timeout=WAIT_MS)
-    page.wait_for_function(
-        """() => !document.querySelector('[data-testid="stSkeleton"], [data-stale="true"]')""",
-        timeout=WAIT_MS,
-    )
+    page.wait_for_function(DRAWN, timeout=WAIT_MS)
+
+
+def address(page: Page, condition: str) -> None:
+    """Wait until a JavaScript condition holds of the address, called ``a``; spaces are ``+``.
+
+    It is written after the page is: by the server's answer, or by the browser a moment later.
+    """
+    page.wait_for_function(f"() => {{ const a = location.href; return {condition} }}")
 
 
 def terminal(*words: str) -> dict[str, Any]:

@@ -20,6 +20,11 @@ WORDS = {
            "untie": "tied embeddings",
            "bias": "biases", "affine": "γ and β in the LayerNorms", "guess": "about a third"},
 }  # fmt: skip
+# The map hears clicks: while it moves in or out it does not.
+AT_REST = """() => {
+  const map = document.querySelector('.st-key-map .js-plotly-plot');
+  return map?._ev?._events?.plotly_redraw && !map._transitioning;
+}"""
 languages = pytest.mark.parametrize("lang", ["it", "en"])
 
 
@@ -144,8 +149,10 @@ def test_in_and_out_of_the_map_operations_and_the_file(page: Page, server: Serve
     chart = page.locator(".st-key-map")
     expect(chart.locator("g.slice", has_text="2,359,296").first).to_be_visible()
     page.wait_for_url(re.compile("into=b1"))
+    page.wait_for_function(AT_REST)
     chart.locator("g.slice", has_text="MLP").locator("path").first.click()
     expect(chart.locator("g.slice", has_text="W_Q")).to_have_count(0)
+    page.wait_for_function(AT_REST)
     chart.locator("g.pathbar", has_text="block 1").first.click()
     expect(chart.locator("g.slice", has_text="W_Q")).to_have_count(1)
 
