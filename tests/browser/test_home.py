@@ -13,6 +13,10 @@ from app.state import MAX_CHARS
 from tests.browser.conftest import NewPage
 from tests.browser.driver import Server, address, open_page, settled
 
+UNFOLDED = """() => {
+  const controls = document.querySelector('.st-key-model_controls details');
+  return controls.open && !controls.getAnimations({ subtree: true }).length;
+}"""
 TITLES = {"it": "Dentro un blocco del transformer", "en": "Inside one block of a transformer"}
 
 
@@ -118,13 +122,9 @@ def test_a_new_model_brings_its_own_depth(page: Page, server: Server) -> None:
     controls = page.locator(".st-key-model_controls")
     expect(controls).to_contain_text("3 blocks")
     controls.locator("summary").click()
-    option = page.get_by_role("option", name="andrea-12m")
-    for _ in range(20):  # while the controls unfold, the list closes again
-        controls.get_by_role("combobox", name="Model").press("ArrowDown")
-        page.wait_for_timeout(500)
-        if option.is_visible():
-            break
-    option.click()
+    page.wait_for_function(UNFOLDED)  # while the controls unfold, a list that opens closes again
+    controls.get_by_role("combobox", name="Model").press("ArrowDown")
+    page.get_by_role("option", name="andrea-12m").click()
     expect(controls).to_contain_text("freshly initialised, seed 0 · 6 blocks")
     settled(page)
     page.wait_for_function(
