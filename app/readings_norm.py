@@ -205,8 +205,8 @@ def stream_sentence(c: StreamCurve) -> str:
             return _(
                 "{arm}: pinned. From {first} at the embedding to {most} after every block."
             ).format(**words)
-        return _("{arm}: pinned. From {first} at the embedding to between {least} and {most} after "
-                 "every block.").format(**words)  # fmt: skip
+        return _("{arm}: from {first} at the embedding to between {least} and {most} after every "
+                 "block.").format(**words)  # fmt: skip
     ratio = float(values[-1] / values[0])
     if ratio > 1.2:
         return _("{arm}: grows from {first} to {last} in {blocks}, {ratio} times.").format(
@@ -225,7 +225,7 @@ def streams_notice(result: StreamNormsResult) -> str:
         )
     return (
         _(
-            "Fresh weights with seed {seed}, the same in all arms, {init} initialisation. Mean "
+            "Fresh weights with seed {seed}, the same in all variants, {init} initialisation. Mean "
             "length over the text's tokens without BOS."
         ).format(seed=integer(result.seed), init=result.init)
         + bos

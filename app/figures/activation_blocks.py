@@ -48,6 +48,7 @@ def by_block(result: ActivationResult, theme: Theme, voice: Voice) -> go.Figure:
                            yanchor="bottom", showarrow=False,
                            font={"size": 13, "color": theme["mute"]})  # fmt: skip
     fig.update_xaxes(**axis(theme, range=[0.5, L + 0.5]), **block_ticks(L))
+    fig.update_xaxes(ticklabelstandoff=6)  # markers at zero would cover the numbers
     fig.update_yaxes(**axis(theme, showgrid=True, rangemode="tozero", tickformat=".0%", nticks=5))
     fig.layout.yaxis3.tickformat = ",d"
     fig.update_layout(xaxis3_title=titled(_("block"), theme))
