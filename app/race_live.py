@@ -6,17 +6,19 @@ ended the whole page is drawn once more, without the asking.
 
 from __future__ import annotations
 
+import time
+
 import streamlit as st
 
 from andrea.measures.race import RaceProgress, RaceResult
-from andrea.measures.race_cost import estimate_seconds, seconds_limit
+from andrea.measures.race_cost import seconds_limit
 from andrea.requests_race import RaceRequest
 from app import compute, layout, race_view
 from app import readings_race as say
 from app.compute import RaceStatus
 from app.i18n import _, integer, ngettext
 from app.race_drawing import drawing_so_far
-from app.race_start import Mine, look, mine, seconds, stop
+from app.race_start import Mine, left, look, mine, seconds, stop
 
 PERIOD = 1.0  # seconds between two looks …
 CROWD = 20  # … of so many visitors; a larger crowd looks less often
@@ -117,7 +119,7 @@ def _watch(request: RaceRequest) -> None:
     if race is None or status is None or not race.on:
         st.rerun()  # once: the page then no longer asks
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        st.progress(*_bar(request, status))
+        st.progress(*_bar(race, status))
         st.button(_("Stop"), key="race.stop", on_click=stop, args=(request,))
     layout.label(say.settings_line(request))
     for sentence in _company(status):
@@ -126,8 +128,9 @@ def _watch(request: RaceRequest) -> None:
         _so_far(status.progress, on=True)
 
 
-def _bar(request: RaceRequest, status: RaceStatus) -> tuple[float, str]:
+def _bar(race: Mine, status: RaceStatus) -> tuple[float, str]:
     """Return how far the race is, and in words."""
+    request = race.request
     if status.state == "waiting":
         return 0.0, ngettext(
             "Waiting: {n} race comes before yours, of about {most} s at most",
@@ -135,9 +138,9 @@ def _bar(request: RaceRequest, status: RaceStatus) -> tuple[float, str]:
             status.ahead,
         ).format(n=integer(status.ahead), most=seconds(seconds_limit()))
     step = 0 if status.progress is None else status.progress.step
-    left = estimate_seconds(request) * (1 - step / request.steps)
+    rest = left(race, step, time.monotonic())
     return step / request.steps, _("Step {step} of {steps}, about {n} s left").format(
-        step=integer(step), steps=integer(request.steps), n=seconds(left)
+        step=integer(step), steps=integer(request.steps), n=seconds(rest)
     )
 
 

@@ -6,6 +6,7 @@ The races wait in one queue for everybody (``app.compute``); a session has one a
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,7 @@ from app.compute import RaceStatus
 from app.i18n import _, integer
 
 MINE = "race.mine"
+PACE = 5  # steps after which there is one
 
 End = Literal["", "stopped", "silent", "failed"]
 
@@ -29,13 +31,14 @@ class Mine:
     """A session's own race: what was asked, what there is of it, and how it ended.
 
     ``end`` is ``""`` while it is on and when it is done; ``refusal`` says why it failed, if that
-    is known.
+    is known; ``since`` is the first step that was seen, and when (seconds of a clock).
     """
 
     request: RaceRequest
     found: RaceProgress | RaceResult | None = None
     end: End = ""
     refusal: InputError | None = None
+    since: tuple[int, float] | None = None
 
     @property
     def on(self) -> bool:
@@ -82,11 +85,23 @@ def look(race: Mine) -> RaceStatus:
         race.found = status.value
     elif status.progress is not None:
         race.found = status.progress
+        race.since = race.since or (status.progress.step, time.monotonic())
     if status.state == "failed":
         race.end, race.refusal = "failed", status.error
     elif status.state == "stopped":
         race.end = "silent"
     return status
+
+
+def left(race: Mine, step: int, now: float) -> float:
+    """Return about how many seconds a race takes from ``step`` on: by the pace that was seen.
+
+    Until there is one, by the estimate, which knows nothing of who else is computing.
+    """
+    first, when = race.since or (step, now)
+    if step - first < PACE:
+        return estimate_seconds(race.request) * (1 - step / race.request.steps)
+    return (race.request.steps - step) * (now - when) / (step - first)
 
 
 # -- before the start ------------------------------------------------------------------------------

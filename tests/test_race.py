@@ -218,6 +218,24 @@ def test_a_race_that_needs_too_much_memory_is_refused_with_the_deepest_that_fits
         race_cost.refuse_too_large(asked)
 
 
+def test_a_busy_moment_at_the_start_does_not_make_the_estimate(monkeypatch):
+    """A step takes 2 ms and 1 ms a block; in each model's first seven steps, ten times that."""
+    now = [0.0]
+
+    class Slow:
+        def __init__(self, request, _arm):
+            self.cost, self.done = (2 + request.n_layer) / 1000, 0
+
+        def step(self, _step, _windows):
+            now[0] += self.cost * (10 if self.done < 7 else 1)
+            self.done += 1
+
+    monkeypatch.setattr(race_cost, "Lane", Slow)
+    monkeypatch.setattr(race_cost.time, "perf_counter", lambda: now[0])
+    base, per_block = race_cost.probes.__wrapped__(64)
+    assert base == pytest.approx(0.002) and per_block == pytest.approx(0.001)
+
+
 def test_the_estimate_grows_with_everything_that_costs_time():
     base = race_cost.estimate_seconds(SMALL)
     for change in ({"steps": 40}, {"n_layer": 4}, {"arms": ("pre", "post")}):

@@ -21,6 +21,7 @@ from andrea.requests_race import BATCH, CONTEXT, RANGES, RaceRequest
 
 ROUNDED_TO = 20  # the nearest allowed number of steps is a multiple
 PROBES = (1, 5)  # blocks
+LEAST, MOST, ENOUGH = 3, 16, 0.7  # steps that are timed, at least and at most; and seconds
 
 
 def seconds_limit() -> float:
@@ -83,20 +84,31 @@ def deepest(request: RaceRequest, fits: Callable[[RaceRequest], bool]) -> int:
     return next((n for n in depths if fits(replace(request, n_layer=n))), 0)
 
 
+def fastest_step(request: RaceRequest) -> float:
+    """Return the seconds of one arm's fastest step.
+
+    The fastest of many, because a step during which somebody else had the processor may take ten
+    times as long, and such moments last for several steps.
+    """
+    lane = Lane(request, request.arms[0])
+    windows, took = batch(0, 0).to(device.device()), []
+    lane.step(0, windows)  # warms up
+    began = time.perf_counter()
+    while len(took) < LEAST or (len(took) < MOST and time.perf_counter() - began < ENOUGH):
+        started = time.perf_counter()
+        lane.step(1 + len(took), windows)
+        took.append(time.perf_counter() - started)
+    return min(took)
+
+
 @cache
 def probes(d_model: int) -> tuple[float, float]:
     """Return seconds a step outside the blocks and seconds a step and block, measured once."""
-    took = []
-    for n_layer in PROBES:
-        lane = Lane(RaceRequest(("pre",), n_layer=n_layer, d_model=d_model), "pre")
-        windows, steps = batch(0, 0).to(device.device()), []
-        for step in range(4):  # the first ones warm up
-            started = time.perf_counter()
-            lane.step(step, windows)
-            steps.append(time.perf_counter() - started)
-        took.append(min(steps[1:]))
-    per_block = max((took[1] - took[0]) / (PROBES[1] - PROBES[0]), 1e-6)
-    return max(took[0] - PROBES[0] * per_block, 0.0), per_block
+    few, many = (
+        fastest_step(RaceRequest(("pre",), n_layer=n_layer, d_model=d_model)) for n_layer in PROBES
+    )
+    per_block = max((many - few) / (PROBES[1] - PROBES[0]), 1e-6)
+    return max(few - PROBES[0] * per_block, 0.0), per_block
 
 
 def estimate_seconds(request: RaceRequest) -> float:

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from andrea import engine, saved_race
 from andrea.cli_race import command
 from andrea.errors import InputError
+from andrea.measures import race_cost
 from andrea.measures.race import RaceProgress
 from andrea.measures.race_lane import Broken
 from andrea.measures.race_sweep import SweepRequest, SweepResult
@@ -329,6 +331,37 @@ def test_a_race_too_long_is_refused_before_the_start(monkeypatch):
     assert isinstance(error, InputError)
     # Nobody has touched a control yet: nothing is measured, nothing refused.
     assert race_start._refusal(RaceRequest()) is None
+
+
+def test_the_time_left_is_told_by_the_pace_once_there_is_one(monkeypatch):
+    monkeypatch.setattr(race_cost, "probes", lambda _width: (0.0, 0.5))
+    race = race_start.Mine(RaceRequest(("pre",), n_layer=1, d_model=32, steps=100))
+    assert race_start.left(race, 0, 7.0) == pytest.approx(50)  # waiting: the estimate
+    race.since = (10, 100.0)
+    assert race_start.left(race, 12, 100.1) == pytest.approx(44)  # two steps are no pace
+    assert race_start.left(race, 30, 102.0) == pytest.approx(7)  # 0.1 s a step, 70 steps
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        ("en", "about 1200 s, this host allows 240 s: choose at most 200 steps, or fewer models"),
+        ("it", "circa 1200 s, questo server ne concede 240: scegli al massimo 200 passi, oppure"),
+    ],
+)
+def test_the_button_of_a_race_too_long_is_off_and_the_reason_stands_there(lang, words, monkeypatch):
+    monkeypatch.setattr(race_cost, "probes", lambda _width: (0.0, 0.01))
+    monkeypatch.setenv("ANDREA_RACE_SECONDS", "240")
+    for steps, refused in ((1000, True), (200, False)):
+        at = AppTest.from_string(
+            "from andrea.requests_race import RaceRequest\nfrom app import i18n, race_start\n"
+            f"with i18n.use_language({lang!r}):\n"
+            f"    race_start.offer(RaceRequest(n_layer=24, steps={steps}))",
+            default_timeout=120,
+        ).run()
+        assert not at.exception and at.button(key="race.start").disabled == refused
+        said = " ".join(element.value for element in at.get("html"))
+        assert (words in said) == refused
 
 
 def test_the_csv_holds_every_number_and_how_to_make_it(result):

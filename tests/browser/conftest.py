@@ -75,7 +75,9 @@ def running_site(folder: Path, script: Path, *options: str) -> Iterator[Server]:
     # No --server.address: listening everywhere is when Streamlit would ask for this machine's own.
     command += ["--server.port", str(port), "--server.headless", "true"]
     running = Server(f"http://127.0.0.1:{port}", folder / "server.log", Trap())
-    around = {**os.environ, **running.trap.environment, "NO_COLOR": "1"}
+    # No race is too long: how long one takes is the machine's affair, not the tests'.
+    own = {"NO_COLOR": "1", "ANDREA_RACE_SECONDS": "1000000"}
+    around = {**os.environ, **running.trap.environment, **own}
     with running.log.open("wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, env=around, stdout=log, stderr=subprocess.STDOUT

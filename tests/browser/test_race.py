@@ -14,7 +14,8 @@ from tests.browser.conftest import NewPage
 from tests.browser.driver import WAIT_MS, Server, open_page, settled, terminal
 
 TINY = {"race.blocks": "1", "race.width": "32", "race.arms": "pre,post"}
-LONG = TINY | {"race.blocks": "6", "race.steps": "1000"}  # longer than any test looks at it
+# Longer than any test looks at it, also where two models of this size take 20 ms a step.
+LONG = TINY | {"race.blocks": "12", "race.width": "64", "race.steps": "1000"}
 START = {"it": "Avvia la gara", "en": "Start the race"}
 STOP = {"it": "Ferma", "en": "Stop"}
 OWN = ".st-key-own-loss .js-plotly-plot"
@@ -142,9 +143,10 @@ def test_the_page_s_losses_are_the_terminal_s_and_there_for_everybody(
 
 
 def test_what_is_no_longer_a_number_is_marked_and_worded(page: Page, server: Server) -> None:
-    wild = {"race.blocks": "12", "race.width": "32", "race.arms": "none", "race.lr": "0.1"}
+    # So deep that it breaks at the second step with any seed: no rounding comes in between.
+    wild = {"race.blocks": "24", "race.width": "32", "race.arms": "none", "race.lr": "0.1"}
     start(page, server, "it", **wild, **{"race.steps": "20"})
-    seen(notice(page, "La tua gara: 12 blocchi"))
+    seen(notice(page, "La tua gara: 24 blocchi"))
     broke = r"si è rotta al passo \d+\. Lì il gradiente non era più un numero finito"
     seen(page.locator(".a-reading").filter(has_text=re.compile(broke)))
     for figure in ("loss", "gradient"):
@@ -154,9 +156,7 @@ def test_what_is_no_longer_a_number_is_marked_and_worded(page: Page, server: Ser
         seen(note)
 
 
-def test_impossible_values_are_named_and_what_takes_too_long_is_refused(
-    page: Page, server: Server
-) -> None:
+def test_impossible_values_are_named(page: Page, server: Server) -> None:
     wrong = {
         "race.arms": "nonsense", "race.lr": "0.5", "race.blocks": "99", "race.width": "48",
         "race.steps": "47", "race.warmup": "-3", "race.seed": "-1",
@@ -166,12 +166,6 @@ def test_impossible_values_are_named_and_what_takes_too_long_is_refused(
         seen(notice(page, f"{key} = “{value}”"))
     expect(page.locator(".st-key-race-steps input")).to_have_value("40")
     expect(page).to_have_url(re.compile(r"race\.steps=40\b"))
-    heavy = {"race.blocks": "24", "race.width": "128", "race.steps": "1000"}
-    open_page(page, server, "race", lang="en", **heavy)
-    expect(
-        notice(page, re.compile(r"this host allows \d+ s: choose at most \d+ steps"))
-    ).to_be_visible()
-    expect(page.get_by_role("button", name="Start the race")).to_be_disabled()
 
 
 def test_a_guide_sets_every_control(page: Page, server: Server) -> None:
@@ -183,5 +177,4 @@ def test_a_guide_sets_every_control(page: Page, server: Server) -> None:
     seen(notice(page, "Saved: 6 blocks × 64"))
     reading = page.locator(".a-reading").filter(has_text="pre-norm, ReLU: held-out loss")
     seen(reading.filter(has_text="over 5 seeds"))
-    settled(page)
-    assert "race.arms=pre%2Crelu" in page.url or "race.arms=pre,relu" in page.url
+    expect(page).to_have_url(re.compile(r"race\.arms=pre(%2C|,)relu"))
