@@ -91,7 +91,8 @@ def fastest_step(request: RaceRequest) -> float:
     times as long, and such moments last for several steps.
     """
     lane = Lane(request, request.arms[0])
-    windows, took = batch(0, 0).to(device.device()), []
+    windows = batch(0, 0).to(device.device())
+    took: list[float] = []
     lane.step(0, windows)  # warms up
     began = time.perf_counter()
     while len(took) < LEAST or (len(took) < MOST and time.perf_counter() - began < ENOUGH):
