@@ -46,6 +46,16 @@ def show(wanted: RaceRequest) -> RaceResult | RaceProgress | None:
 
 def _known(wanted: RaceRequest) -> RaceResult | None:
     """Show a race that is saved, or that somebody has run; ``None`` if there is none."""
+    status = compute.race_status(wanted) if wanted.arms else RaceStatus("stopped")
+    if status.state in ("waiting", "running"):
+        # By somebody else, or by the same visitor before they loaded the page anew.
+        layout.notice(
+            _(
+                "This very race has been started here already: start it too, and you join it "
+                "where it is."
+            )
+        )
+        return None
     if wanted in [result.request for result in race_view.default()]:
         layout.notice(
             _("With these settings the race stands above, saved. Start it to see it run.")
@@ -56,7 +66,7 @@ def _known(wanted: RaceRequest) -> RaceResult | None:
         race_view.saved_notice(saved)
         race_view.show(saved, "own")
         return next(result for result in saved if result.request == wanted)
-    result = compute.race_status(wanted).value if wanted.arms else None
+    result = status.value
     if result is not None:
         layout.notice(
             _("Somebody has run this race here: {settings}. These are its results.").format(

@@ -99,7 +99,10 @@ def test_equal_races_are_shared_and_different_ones_wait_their_turn(
     one, same, other = new_page(), new_page(), new_page()
     start(one, server, **LONG)
     more_points(one, 0)
-    start(same, server, **LONG)
+    # Who comes later is told, and so is who has loaded the page anew; the button joins the race.
+    open_page(same, server, "race", lang="en", **LONG)
+    seen(notice(same, "This very race has been started here already"))
+    same.get_by_role("button", name=START["en"]).click()
     shared = "1 other visitor watches this very race"
     seen(notice(one, shared))
     seen(notice(same, shared))
