@@ -10,7 +10,7 @@ from html import escape
 
 from app.theme import FONT, Theme
 
-STREAM, BRANCH, WIDTH, HEIGHT = 54, 206, 330, 470
+STREAM, BRANCH, WIDTH, HEIGHT = 68, 220, 330, 470
 
 
 def _box(x: float, y: float, text: str, theme: Theme, strong: bool) -> str:
@@ -53,7 +53,7 @@ def _half(
     parts += [_box(BRANCH, y, text, theme, strong) for y, text, strong in boxes]
     parts.append(_box(BRANCH, middle, labels[branch], theme, False))
     if norm == "post":
-        parts.append(_box(STREAM + 14, join - 40, labels["layernorm"], theme, True))
+        parts.append(_box(STREAM, join - 40, labels["layernorm"], theme, True))
     return "".join(parts)
 
 
