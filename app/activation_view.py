@@ -1,8 +1,7 @@
-"""What GELU and ReLU shows: its controls, figures with their sentences, files and command."""
+"""What GELU and ReLU shows: its controls, its figures with their sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
@@ -10,7 +9,6 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from andrea.config import Activation
-from andrea.data import LANGUAGES
 from andrea.measures.activation import (
     EDGES,
     HALF,
@@ -19,20 +17,18 @@ from andrea.measures.activation import (
     SwapResult,
 )
 from andrea.measures.activation_error import Approximation
-from andrea.requests import ModelRequest, TraceRequest
+from andrea.requests import ModelRequest
 from andrea.requests_activation import ActivationRequest, PreActivationsRequest, SwapRequest
-from app import compute, export, layout, readings, readings_activation, state, tables, theme
+from app import compute, layout, readings, readings_activation, state, tables, theme
 from app.controls import MAX_SEED
 from app.figures import activation as figures
 from app.figures import activation_blocks
 from app.figures.base import shown
 from app.i18n import _, number
-from app.layout import Download
 from app.tables import Line
 
 DOTS = 6  # units of the chosen token at either end that are drawn
 FEW = 2  # passages a fresh model reads: it can be large
-HEADER = "quantity,group,block,unit,value"
 
 
 def survey(model: ModelRequest, seed: int = 0) -> ActivationResult:
@@ -64,7 +60,7 @@ def approximation(near: Approximation) -> None:
         layout.chart(figure, "gap", _("Difference of the tanh form and exact GELU over x"))
     with right:
         lines = [
-            Line((f.name, number(f.tanh, 6), number(f.exact, 6), readings_activation.part(
+            Line((f.name, error(f.tanh), error(f.exact), readings_activation.part(
                 f.outweighed))) for f in near.formats
         ]  # fmt: skip
         head = (_("format"), _("tanh form"), _("exact form"), _("rounding > gap"))
@@ -77,6 +73,11 @@ def approximation(near: Approximation) -> None:
             )
         )
     layout.reading(readings_activation.approximation_reading(near))
+
+
+def error(x: float) -> str:
+    """Write an error: six decimals, a power of ten where they would leave a digit or two."""
+    return number(x, 6) if x >= 1e-5 else number(x, 4)
 
 
 def choice(key: str, label: str, names: dict[str, str]) -> str:
@@ -167,7 +168,7 @@ def fresh_seed(model: ModelRequest) -> int:
 def act_control() -> Activation:
     """Show what is put in place of the model's activation; return it."""
     names = {"relu": "ReLU", "gelu": _("exact GELU")}
-    return cast(Activation, choice("act", _("Put in"), names))
+    return cast(Activation, choice("act", _("Put in its place"), names))
 
 
 def swap(result: SwapResult) -> None:
@@ -178,76 +179,3 @@ def swap(result: SwapResult) -> None:
     layout.reading(readings_activation.swap_reading(result))
     st.caption(readings_activation.swap_notice(result))
     layout.provenance(result.provenance)
-
-
-def command(result: PreActivationsResult, act_fn: Activation, n_passages: int) -> str:
-    """Return the terminal command that gives the same numbers."""
-    request = result.request
-    more = f" --layer {request.layer + 1}" if request.layer else ""
-    more += f" --act {act_fn}" if act_fn != "relu" else ""
-    more += f" --passages {n_passages}" if n_passages != ActivationRequest().n_passages else ""
-    # The options of the model and the position are those of a trace.
-    trace = TraceRequest(request.text, request.model, result.position)
-    return export.command(trace, more).replace("andrea trace", "andrea activation", 1)
-
-
-def rows(read: PreActivationsResult, every: ActivationResult, swap: SwapResult) -> Iterator[str]:
-    """Yield a row a value; blocks and units are counted from 1."""
-    block = read.request.layer + 1
-    for name in ("pre", "post"):
-        for unit, x in enumerate(getattr(read, name)[read.position], 1):
-            yield f"{name},{export.cell(read.labels[read.position])},{block},{unit},{x}"
-    for group, layers in (("model", every.layers), ("fresh", every.init)):
-        if layers is None:
-            continue
-        for name in ("negative", "cut_share", "cut_size", "silent"):
-            for k, x in enumerate(getattr(layers, name), 1):
-                yield f"{name},{group},{k},,{export.value(x)}"
-        for (k, bin_), x in np.ndenumerate(layers.counts):
-            yield f"histogram from {EDGES[bin_]:.1f},{group},{k + 1},,{x}"
-    for g, language in enumerate(LANGUAGES):
-        yield f"loss,{language},,,{export.value(swap.base_loss[g])}"
-        yield f"loss change {swap.request.act_fn},{language},all,,{swap.change_all[g]}"
-        for k, x in enumerate(swap.change[g], 1):
-            yield f"loss change {swap.request.act_fn},{language},{k},,{export.value(x)}"
-
-
-def table(
-    read: PreActivationsResult, every: ActivationResult, swap: SwapResult, said: str
-) -> bytes:
-    """Return all numbers as CSV, with command and weights in its head."""
-    p = read.provenance
-    head = [
-        f"# command: {export.one_line(said)}",
-        f"# text: {export.one_line(read.request.text)}",
-        f"# weights_sha256: {p.weights_sha256}; of the loss: {swap.provenance.weights_sha256}",
-        f"# {p.device_name}, {p.threads} threads, {p.date}",
-        HEADER,
-    ]
-    return ("\n".join([*head, *rows(read, every, swap)]) + "\n").encode("utf-8", "backslashreplace")
-
-
-def downloads(
-    read: PreActivationsResult, every: ActivationResult, over: str, swap: SwapResult, said: str
-) -> list[Download]:
-    """Return the files that this page offers; each is made when it is asked for."""
-
-    def page(figure: go.Figure, title: str) -> bytes:
-        return export.figure_html(figure, title, read.provenance, said)
-
-    return [
-        Download(_("All numbers (CSV)"), lambda: table(read, every, swap, said), "activation.csv"),
-        Download(
-            _("The curves (HTML)"),
-            lambda: page(figures.gelu_curves(theme.current(), readings.voice()),
-                         _("GELU and ReLU")),
-            "gelu.html",
-            "text/html",
-        ),
-        Download(
-            _("The histogram (HTML)"),
-            lambda: page(inside_figure(read, every, over), _("A model's numbers on the curve")),
-            "histogram.html",
-            "text/html",
-        ),
-    ]  # fmt: skip

@@ -9,8 +9,8 @@ import streamlit as st
 
 from andrea.measures.layernorm import Applied, apply
 from andrea.measures.norm import NormResult
-from andrea.requests import ModelRequest, NormRequest, WhichNorm
-from app import compute, export, state
+from andrea.requests import ModelRequest, WhichNorm
+from app import compute, state
 from app.figures.base import shown
 from app.i18n import _
 
@@ -129,42 +129,20 @@ def window(result: NormResult) -> list[int]:
 def disturbance(result: NormResult) -> tuple[int, float]:
     """Show which other token's vector is multiplied, and by what; return position and factor."""
     others = [p for p in window(result) if p != result.position] or [result.position]
+    place = (result.request.text, result.position)  # with another token others stand around it
+    other = state.get("other", others[0], of=place, allowed=others.__contains__)
+    widget = f"other.{result.position}.{len(result.labels)}"
+    state.assign(widget, other)
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        other = st.selectbox(
+        st.selectbox(
             _("Multiply the vector of"),
             others,
             format_func=lambda p: f"{p}: {shown(result.labels[p])}",
-            key=f"other.{result.position}.{len(result.labels)}",
+            key=widget,
+            on_change=lambda: state.put("other", state.peek(widget), of=place),
             width=215,
         )
         factor = st.select_slider(
             _("by"), FACTORS, "-10", key="factor", bind="query-params", width=260
         )
-    return int(other), float(state.checked("factor", str(factor)))
-
-
-def link(request: NormRequest, position: int, chosen: Settings, factor: float) -> str:
-    """Return the page's address with every value written out."""
-    model = request.model
-    return state.share_link(
-        text=request.text,
-        model=model.model,
-        seed=model.seed,
-        norm=model.norm,
-        residual=model.residual,
-        depth=model.n_layer,
-        pos=position,
-        layer=request.layer + 1,
-        ln=request.ln,
-        gscale=chosen.gamma_scale,
-        bshift=chosen.beta_shift,
-        eps=chosen.eps,
-        learned=chosen.learned,
-        factor=f"{factor:g}",
-    )
-
-
-def command(request: NormRequest, chosen: Settings, streams: bool = True) -> str:
-    """Return the terminal command that gives the same numbers."""
-    said = chosen.options() + (" --streams" if streams else "")
-    return export.command(request, said)
+    return other, float(state.checked("factor", str(factor)))

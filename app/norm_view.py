@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,14 +11,13 @@ import streamlit as st
 from andrea.measures.layernorm import Applied, Statistics, disturb, layer_norm
 from andrea.measures.norm import NormResult
 from andrea.measures.stream_norms import StreamNormsResult
-from andrea.requests import ModelRequest
-from app import export, layout, norm_controls, readings, readings_norm, state, tables, theme
+from andrea.requests import ModelRequest, StreamNormsRequest
+from app import compute, layout, norm_controls, readings, readings_norm, state, tables, theme
 from app.controls import MAX_SEED
 from app.figures import gradients as profiles
 from app.figures import norm as figures
 from app.figures.base import shown
 from app.i18n import _, number
-from app.layout import Download
 from app.norm_picture import code, placement_svg
 from app.readings_norm import size
 from app.tables import Line
@@ -73,8 +72,8 @@ def statistics_table(name: str, stages: tuple[tuple[str, Statistics], ...]) -> N
     tables.table(name, head, lines, numbers=(1, 2, 3))
 
 
-def axis(result: NormResult, made: Applied) -> float:
-    """Show the matrix tokens x features with another row multiplied; return the factor."""
+def axis(result: NormResult, made: Applied) -> tuple[int, float]:
+    """Show the matrix tokens x features with another row multiplied; return which and by what."""
     other, factor = norm_controls.disturbance(result)
     found = disturb(result.inputs, result.position, other, factor, made.eps)
     original = layer_norm(result.inputs, eps=made.eps)
@@ -112,7 +111,7 @@ def axis(result: NormResult, made: Applied) -> float:
                 ),
             )
     layout.reading(readings_norm.disturbed_reading(result, found, other, factor))
-    return factor
+    return other, factor
 
 
 def placements(residual: bool) -> None:
@@ -167,8 +166,9 @@ def stream_figure(result: StreamNormsResult, residual: bool) -> go.Figure:
     )
 
 
-def streams(result: StreamNormsResult) -> None:
-    """Show the stream's length under every placement, with and without the residual."""
+def streams(text: str, model: ModelRequest) -> StreamNormsResult:
+    """Show the stream's length under every placement, with and without the residual; return it."""
+    result = compute.answer(StreamNormsRequest(text, replace(model, seed=fresh_seed(model))))
     for column, residual in zip(st.columns(2, gap="medium"), (True, False), strict=True):
         with column:
             title = _("Length of the stream, with residual")
@@ -178,6 +178,7 @@ def streams(result: StreamNormsResult) -> None:
             mine = [c for c in result.curves if c.residual == residual]
             layout.readings([readings_norm.stream_sentence(c) for c in mine])
     st.caption(readings_norm.streams_notice(result))
+    return result
 
 
 def rms(result: NormResult, made: Applied) -> None:
@@ -200,39 +201,3 @@ def rms(result: NormResult, made: Applied) -> None:
     layout.chart(figure, "rms", _("LayerNorm and RMSNorm of the same vector"))
     stages = (("LayerNorm", made.after_normalized), ("RMSNorm", made.after_rms))
     statistics_table(_("LayerNorm beside RMSNorm"), stages)
-
-
-def vector_csv(result: NormResult, made: Applied, command: str) -> bytes:
-    """Return every component before, normalised, after gamma and beta, and under RMSNorm."""
-    head = [f"command: {command}", *list(export.comments(result.request, result.provenance))[1:]]
-    lines = [f"# {export.one_line(line)}" for line in head]
-    lines.append("component,before,normalized,out,rms")
-    columns = (result.inputs[result.position], made.normalized, made.out, made.rms)
-    for i, values in enumerate(zip(*columns, strict=True), 1):
-        lines.append(",".join([str(i), *(export.value(x) for x in values)]))
-    return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
-
-
-def downloads(
-    result: NormResult, made: Applied, lengths: StreamNormsResult, command: str
-) -> list[Download]:
-    """Return the files that this page offers; each is made when it is asked for."""
-
-    def page(figure: Any, title: str) -> bytes:
-        return export.figure_html(figure, title, result.provenance, command)
-
-    return [
-        Download(_("The vector (CSV)"), lambda: vector_csv(result, made, command), "norm.csv"),
-        Download(
-            _("The strips (HTML)"),
-            lambda: page(strip_figure(result, made), _("One vector under LayerNorm")),
-            "norm.html",
-            "text/html",
-        ),
-        Download(
-            _("The stream's length (HTML)"),
-            lambda: page(stream_figure(lengths, True), _("Length of the stream, with residual")),
-            "stream.html",
-            "text/html",
-        ),
-    ]

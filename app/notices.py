@@ -52,8 +52,12 @@ NAMES: dict[str, str] = {
     "bshift": N_("shift of β"),
     "eps": N_("ε"),
     "learned": N_("the model's own γ and β"),
+    "other": N_("the other token"),
     "factor": N_("factor"),
     "fresh": N_("seed of the fresh weights"),
+    "over": N_("numbers in the histogram"),
+    "act": N_("activation"),
+    "x": N_("place of the point"),
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from andrea.measures.activation import ActivationResult, Layers, PreActivationsResult, SwapResult
 from andrea.measures.activation_error import Approximation
 from app.figures.base import share, shown, size_of
-from app.i18n import _, integer, ngettext, number, signed
+from app.i18n import _, integer, ngettext, number, percent, signed
 from app.readings import voice
 
 
@@ -118,27 +118,39 @@ def dots_reading(result: PreActivationsResult, units: np.ndarray) -> str:
 
 def cut_reading(layers: Layers, layer: int) -> str:
     """Say what part of one block's output ReLU would cut, and which units never fire."""
-    silent = int(layers.silent[layer])
     return (
         _(
             "In block {block} the part of the MLP's output that comes from negative "
-            "pre-activations is {size} as long as the whole; along the whole it gives {share}. "
-            "ReLU would cut it."
+            "pre-activations is {size} as long as the whole output; in the direction of the whole "
+            "it contributes {share}. ReLU would cut it."
         ).format(
             block=integer(layer + 1),
             size=part(float(layers.cut_size[layer])),
-            share=signed(100 * float(layers.cut_share[layer]), 1) + "\u202f%",
+            share=signed_part(float(layers.cut_share[layer])),
         )
         + " "
-        + ngettext(
-            "{n} of {units} units is above zero at none of the {positions} positions.",
-            "{n} of {units} units are above zero at none of the {positions} positions.",
-            silent,
-        ).format(
-            n=integer(silent),
-            units=integer(layers.n_units),
-            positions=integer(layers.n_positions),
-        )
+        + silent_reading(layers, layer)
+    )
+
+
+def signed_part(x: float) -> str:
+    """Write a share with its sign."""
+    return ("+" if x > 0 else "") + percent(x, 1)
+
+
+def silent_reading(layers: Layers, layer: int) -> str:
+    """Say how many of one block's units never fire."""
+    silent = int(layers.silent[layer])
+    text = ngettext(
+        "{n} of {units} units is above zero at none of the {positions} positions.",
+        "{n} of {units} units are above zero at none of the {positions} positions.",
+        silent,
+    )
+    if not silent:
+        text = _("Each of its {units} units is above zero at one of the {positions} positions at "
+                 "least.")  # fmt: skip
+    return text.format(
+        n=integer(silent), units=integer(layers.n_units), positions=integer(layers.n_positions)
     )
 
 

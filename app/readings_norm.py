@@ -11,10 +11,19 @@ from app.figures.base import shown, size_of
 from app.i18n import _, integer, ngettext, number
 from app.readings import voice
 
+CLOSE = 1.05  # longest over shortest, up to which two lengths are called equal
+
 
 def size(x: float) -> str:
     """Write a number with about three digits."""
     return size_of(voice(), x)
+
+
+def precise(x: float) -> str:
+    """Write a number with the digits that a reader needs who does the sum again."""
+    if abs(x) < 1e-9:
+        return number(0, 0)  # rounding alone
+    return size(x) if abs(x) >= 2 or abs(x) < 0.0005 else number(x, 6)
 
 
 def guesses() -> list[str]:
@@ -27,12 +36,21 @@ def prediction_reading(result: NormResult) -> str:
     lengths = np.linalg.norm(result.inputs.astype(np.float64), axis=-1)
     small, large = int(lengths.argmin()), int(lengths.argmax())
     after = [statistics(layer_norm(result.inputs[p], eps=result.eps)).norm for p in (small, large)]
-    return _(
+    same = max(after) < CLOSE * min(after)
+    text = _(
         "No. Here “{large}” is {times} times as long as “{small}”: {a} against {b}. After the "
-        "division by the standard deviation their lengths are {c} and {d}; √{width} = {root} is "
-        "what ε leaves them. LayerNorm keeps the direction of the centred vector and drops its "
+        "division by the standard deviation their lengths are {c} and {d}: √{width} = {root}, but "
+        "for what ε takes away. LayerNorm keeps the direction of the centred vector and drops its "
         "size; γ and β then change every token alike."
-    ).format(
+    )
+    if not same:
+        text = _(
+            "Here they do. “{large}” is {times} times as long as “{small}”: {a} against {b}. After "
+            "the division their lengths are {c} and {d}, not √{width} = {root}: these vectors are "
+            "so short that ε counts beside their variance. Where the variance is much larger than "
+            "ε, all come out equally long."
+        )
+    return text.format(
         large=shown(result.labels[large]),
         small=shown(result.labels[small]),
         times=size(float(lengths[large] / lengths[small])) if lengths[small] else "∞",
@@ -98,13 +116,13 @@ def variance_reading(made: Applied) -> str:
         "Mean {m0}, variance {v0} before. After the division: mean {m1}, variance {v1}, which is "
         "var ÷ (var + ε) = {v0} ÷ ({v0} + {eps}). With γ and β: mean {m2}, variance {v2}."
     ).format(
-        m0=size(b.mean),
-        v0=size(b.variance),
-        m1=number(0.0 if abs(n.mean) < 1e-9 else n.mean, 2),
-        v1=number(n.variance, 6),
+        m0=precise(b.mean),
+        v0=precise(b.variance),
+        m1=precise(n.mean),
+        v1=precise(n.variance),
         eps=number(made.eps, 0) if made.eps >= 1 or not made.eps else size(made.eps),
-        m2=number(o.mean, 3),
-        v2=number(o.variance, 3),
+        m2=precise(o.mean),
+        v2=precise(o.variance),
     )
 
 
@@ -193,7 +211,9 @@ def stream_sentence(c: StreamCurve) -> str:
     """Say in one sentence what an arm's stream does through its blocks."""
     n, values = len(c.norms) - 1, c.norms
     blocks = ngettext("{n} block", "{n} blocks", n).format(n=integer(n))
-    words = {"arm": arm_name(c), "blocks": blocks, "first": size(float(values[0])),
+    name = arm_name(c)
+    name = name if c.trained else name[:1].upper() + name[1:]
+    words = {"arm": name, "blocks": blocks, "first": size(float(values[0])),
              "last": size(float(values[-1])), "least": size(float(values[1:].min())),
              "most": size(float(values[1:].max()))}  # fmt: skip
     if not np.isfinite(values).all():

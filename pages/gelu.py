@@ -9,18 +9,11 @@ from __future__ import annotations
 import streamlit as st
 
 from andrea.measures.activation_error import approximation
-from andrea.requests import ModelRequest, TraceRequest
-from app import (
-    activation_race,
-    activation_view,
-    compute,
-    controls,
-    layout,
-    readings_activation,
-    state,
-)
+from andrea.requests import ModelRequest
+from app import activation_files, activation_race, activation_view, controls, layout
+from app import readings_activation as say
+from app.chosen_token import chosen_token
 from app.components import point
-from app.components.chips import chips
 from app.i18n import _
 
 layout.page_header(
@@ -34,11 +27,11 @@ layout.page_header(
 guess = layout.predict(
     "gelu",
     _("What share of the numbers that a trained model's activations read is negative?"),
-    readings_activation.guesses(),
+    say.guesses(),
 )
 if guess is not None:
     trained = activation_view.survey(ModelRequest())
-    layout.reading(readings_activation.prediction_reading(trained))
+    layout.reading(say.prediction_reading(trained))
 
 layout.section(_("On the curve"))
 st.write(
@@ -67,10 +60,7 @@ activation_view.approximation(approximation())
 layout.section(_("Inside the model"))
 text = controls.text_control()
 model = controls.model_controls()
-last = len(compute.tokens(text, model).pieces) - 1
-position = state.get("pos", -1, of=text, allowed=lambda p: -1 <= p <= last)
-traced = compute.answer(TraceRequest(text, model, position))
-chips(traced, key="chips", on_choose=lambda p: state.put("pos", p, of=text))
+position, traced = chosen_token(text, model)
 layout.switched_notice(traced.provenance)
 layer, over = activation_view.place(model)
 seed = activation_view.fresh_seed(model)
@@ -124,13 +114,4 @@ st.markdown(
     )
 )
 
-said = activation_view.command(read, act_fn, every.request.n_passages)
-layout.take_away(
-    state.share_link(
-        text=text, model=model.model, seed=model.seed, norm=model.norm, residual=model.residual,
-        depth=model.n_layer, pos=read.position, layer=layer + 1, over=over, act=act_fn, fresh=seed,
-        x=point.START,  # the point's own place, where it has moved, is in the address
-    ),
-    said,
-    activation_view.downloads(read, every, over, swapped, said) + activation_race.downloads(races),
-)  # fmt: skip
+activation_files.take_away(read, every, over, swapped, races)

@@ -7,23 +7,12 @@ arXiv:2002.04745 (pre and post).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
-from andrea.requests import NormRequest, StreamNormsRequest, TraceRequest
-from app import (
-    compute,
-    controls,
-    layout,
-    norm_controls,
-    norm_race,
-    norm_view,
-    race_view,
-    readings_norm,
-    state,
-)
-from app.components.chips import chips
+from andrea.requests import NormRequest
+from app import compute, controls, layout, norm_controls, norm_files, norm_race, norm_view
+from app import readings_norm as say
+from app.chosen_token import chosen_token
 from app.i18n import _
 
 layout.page_header(
@@ -37,14 +26,9 @@ layout.page_header(
 
 text = controls.text_control()
 model = controls.model_controls()
-last = len(compute.tokens(text, model).pieces) - 1
-position = state.get("pos", -1, of=text, allowed=lambda p: -1 <= p <= last)
-traced = compute.answer(TraceRequest(text, model, position))
-chips(traced, key="chips", on_choose=lambda p: state.put("pos", p, of=text))
+position, _traced = chosen_token(text, model)
 layer, which = norm_controls.place(model)
-
-request = NormRequest(text, model, position, layer, which)
-result = compute.answer(request)
+result = compute.answer(NormRequest(text, model, position, layer, which))
 layout.switched_notice(result.provenance)
 
 guess = layout.predict(
@@ -53,13 +37,13 @@ guess = layout.predict(
         "Two tokens have vectors of very different length. Do the lengths still differ after "
         "LayerNorm?"
     ),
-    readings_norm.guesses(),
+    say.guesses(),
 )
 if guess is not None:
-    layout.reading(readings_norm.prediction_reading(result))
+    layout.reading(say.prediction_reading(result))
 
 layout.section(_("One vector, before and after"))
-st.write(readings_norm.where_reading(result))
+st.write(say.where_reading(result))
 chosen = norm_controls.settings()
 made = chosen.applied(result)
 norm_view.vector(result, made)
@@ -73,28 +57,26 @@ st.write(
         "another row and see what moves."
     )
 )
-factor = norm_view.axis(result, made)
-layout.readings([s for s in (readings_norm.later_reading(result),) if s])
+disturbed = norm_view.axis(result, made)
+layout.readings([s for s in (say.later_reading(result),) if s])
 
 layout.section(_("Before the branch, or after the addition"))
 norm_view.placements(model.residual)
-layout.reading(readings_norm.count_reading(result))
-seed = norm_view.fresh_seed(model)
-lengths = compute.answer(StreamNormsRequest(text, replace(model, seed=seed)))
-norm_view.streams(lengths)
+layout.reading(say.count_reading(result))
+lengths = norm_view.streams(text, model)
 
 layout.section(_("After training"))
-races = race_view.default()
+races = norm_race.default()
 norm_race.show(races)
 
 layout.section(_("LayerNorm and RMSNorm"))
 norm_view.rms(result, made)
-layout.reading(readings_norm.rms_reading(made))
+layout.reading(say.rms_reading(made))
 
 layout.section(_("Try this"))
 layout.steps(
     [
-        _("Raise ε until the histogram below narrows: with which variance does it begin to count?"),
+        _("Raise ε until the lower histogram narrows: with which variance does it begin to count?"),
         _("Multiply another token by 100: why does even its own row hardly move?"),
         _(
             "Choose a fresh model without the residual and post-norm, block 1: the variance after "
@@ -127,10 +109,4 @@ st.markdown(
     )
 )
 
-asked = replace(request, position=result.position)
-command = norm_controls.command(asked, chosen)
-layout.take_away(
-    norm_controls.link(request, result.position, chosen, factor),
-    command,
-    norm_view.downloads(result, made, lengths, command) + norm_race.downloads(races),
-)
+norm_files.take_away(result, chosen, disturbed, lengths, races)

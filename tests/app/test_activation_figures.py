@@ -3,6 +3,7 @@
 import csv
 import math
 import shlex
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,7 +16,7 @@ from andrea.measures.activation import EDGES, HALF
 from andrea.measures.activation_error import approximation
 from andrea.requests import ModelRequest
 from andrea.requests_activation import ActivationRequest, PreActivationsRequest, SwapRequest
-from app import activation_view, readings, readings_activation
+from app import activation_files, activation_view, readings, readings_activation
 from app.figures import activation as figures
 from app.figures import activation_blocks
 from app.i18n import use_language
@@ -146,13 +147,13 @@ def test_a_change_has_a_sign_and_enough_digits():
 
 def test_the_file_holds_the_numbers_and_the_command_repeats_them():
     read, every, swap = found()
-    said = activation_view.command(read, "gelu", 2)
+    said = activation_files.command(read, "gelu", 2)
     words = shlex.split(said)
     args = build_parser().parse_args(words[3:])
     assert args.run is cli_activation.run and args.text == TEXT
     assert (args.layer, args.position, args.act, args.passages) == (2, 3, "gelu", 2)
     assert (args.model, args.seed, args.n_layer) == ("andrea-12m", 4, 2)
-    lines = activation_view.table(read, every, swap, said).decode().splitlines()
+    lines = activation_files.table(read, every, swap, said).decode().splitlines()
     assert lines[0] == f"# command: {said}"
     body = [line for line in lines if not line.startswith("#")]
     rows = list(csv.DictReader(body))
@@ -163,9 +164,44 @@ def test_the_file_holds_the_numbers_and_the_command_repeats_them():
     change = [float(r["value"]) for r in rows
               if r["quantity"] == "loss change relu" and r["block"] != "all"]  # fmt: skip
     np.testing.assert_array_equal(np.float32(change), swap.change.ravel())
+    near = approximation()
+    gap = [float(r["value"]) for r in rows if r["quantity"] == "tanh form minus exact GELU"]
+    np.testing.assert_array_equal(gap, near.difference)
+    errors = [float(r["value"]) for r in rows if r["quantity"] == "largest error of the exact form"]
+    assert errors == [f.exact for f in near.formats]
+
+
+def test_the_commands_have_the_seed_of_the_fresh_weights_and_the_swap_its_own():
+    read, _every, swap = found()
+    trained = replace(read, request=PreActivationsRequest(TEXT, ModelRequest()))
+    args = build_parser().parse_args(
+        shlex.split(activation_files.command(trained, "relu", 8, 9))[3:]
+    )
+    assert (args.model, args.seed) == ("andrea-mini", 9)
+    assert "--seed" not in activation_files.command(trained, "relu", 8, 0)
+    assert activation_files.command(read, "relu", 8, 4).count("--seed 4") == 1
+    for act_fn in ("relu", "gelu"):
+        said = activation_files.swap_command(replace(swap, request=SwapRequest(act_fn)))
+        args = build_parser().parse_args(shlex.split(said)[3:])
+        default = SwapRequest()
+        assert (args.act, args.model, args.norm) == (act_fn, "andrea-mini", "pre")
+        assert (args.passages, args.n_tokens) == (default.n_passages, default.n_tokens)
+
+
+def test_no_silent_unit_is_said_without_two_negations():
+    layers = replace(found()[1].layers, silent=np.array([0, 3]))
+    assert "Each of its" in readings_activation.cut_reading(layers, 0)
+    assert "3 of" in readings_activation.cut_reading(layers, 1)
+    written = [readings_activation.signed_part(x) for x in (0.037, -0.021, 0.0)]
+    assert written == ["+3.7%", "−2.1%", "0.0%"]
+
+
+def test_errors_in_the_table_keep_their_digits():
+    assert activation_view.error(8.9e-7) == "8.9 × 10⁻⁷"
+    assert activation_view.error(0.000473) == "0.000473"
 
 
 def test_a_text_like_an_option_stays_a_text():
     read = engine.run(PreActivationsRequest("--json", MODEL))
-    words = shlex.split(activation_view.command(read, "relu", 8))
+    words = shlex.split(activation_files.command(read, "relu", 8))
     assert build_parser().parse_args(words[3:]).text == "--json"

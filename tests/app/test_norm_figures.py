@@ -19,7 +19,8 @@ from app import compute, norm_view, readings, readings_norm
 from app.figures import norm as figures
 from app.figures.base import contrast, text_on
 from app.i18n import use_language
-from app.norm_controls import ROWS, Settings, command, window
+from app.norm_controls import ROWS, Settings, window
+from app.norm_files import command, vector_csv
 from app.norm_picture import code, placement_svg
 from app.theme import DARK, LIGHT
 
@@ -180,6 +181,22 @@ def test_the_prediction_names_the_longest_and_the_shortest(lang):
     assert ratio in said
 
 
+def test_the_prediction_does_not_say_equal_where_epsilon_counts():
+    result = found()
+    near_zero = result.inputs * np.float32(1e-3)
+    short = np.concatenate([near_zero[:1] * np.float32(0.1), near_zero[1:]])
+    assert readings_norm.prediction_reading(result).startswith("No.")
+    assert "ε counts" in readings_norm.prediction_reading(replace(result, inputs=short))
+
+
+def test_the_sum_in_the_variance_sentence_can_be_done_again():
+    x = np.random.default_rng(0).normal(0.01, 0.028, 192)
+    said = readings_norm.variance_reading(apply(x, gamma_scale=0.03))
+    before, after = x.var(), x.var() / (x.var() + 1e-5)
+    assert f"{before:.6f} ÷ ({before:.6f} + 1.0 × 10⁻⁵)" in said and f"{after:.6f}" in said
+    assert f"{0.03**2 * after:.6f}" in said and "mean 0," in said
+
+
 def test_variance_sentence_shows_the_quotient():
     said = readings_norm.variance_reading(apply(np.array([1.0, 3.0, 5.0, 7.0]), eps=1.0))
     assert "variance 0.833333" in said and "5.00 ÷ (5.00 + 1)" in said
@@ -265,12 +282,20 @@ def test_the_command_asks_for_the_same(settings, text):
     np.testing.assert_array_equal(made.out, settings.applied(result).out)
 
 
+def test_the_command_has_the_seed_of_the_fresh_streams():
+    words = shlex.split(command(NormRequest(TEXT), Settings(), 7))
+    args = build_parser().parse_args(words[3:])
+    assert (args.model, args.seed, args.streams) == ("andrea-mini", 7, True)
+    assert "--seed 2" in command(NormRequest(TEXT, MODEL), Settings(), 2)
+    assert "--seed" not in command(NormRequest(TEXT), Settings(), 0)
+
+
 def test_csv_holds_the_vector():
     result = found()
     settings = Settings(gamma_scale=0.5)
     made = settings.applied(result)
     asked = command(result.request, settings)
-    text = norm_view.vector_csv(result, made, asked).decode()
+    text = vector_csv(result, made, asked).decode()
     assert text.splitlines()[0] == f"# command: {asked}" and "--gamma-scale 0.5" in asked
     rows = list(csv.DictReader(io.StringIO("\n".join(x for x in text.splitlines() if x[0] != "#"))))
     np.testing.assert_allclose([float(r["out"]) for r in rows], made.out)

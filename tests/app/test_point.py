@@ -6,7 +6,7 @@ import math
 import pytest
 
 from app import readings
-from app.components.point.payload import START, STOPS, payload
+from app.components.point.payload import START, STOPS, payload, place
 from app.i18n import use_language
 
 languages = pytest.mark.parametrize("lang", ["it", "en"])
@@ -81,3 +81,27 @@ def test_marks_and_words_are_in_the_language(lang):
 
 def test_a_rerun_has_nothing_new_to_send():
     assert sent("it") == sent("it")
+
+
+@pytest.mark.parametrize(
+    ("said", "stop"),
+    [
+        ("-0.75", -0.75),
+        ("2.76", 2.75),
+        ("-4", -4.0),
+        ("1e0", 1.0),
+        (" .5 ", 0.5),
+        ("9,5", START),
+        ("4.1", START),
+        ("nan", START),
+        ("inf", START),
+        ("0x1", START),
+        ("1_0", START),
+        ("1e999", START),
+        ("<b>", START),
+        ("", START),
+        ("1 2", START),
+    ],
+)
+def test_the_stop_that_an_address_asks_for(said, stop):
+    assert place(said) == stop

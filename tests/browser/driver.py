@@ -146,8 +146,8 @@ def terminal(*words: str) -> dict[str, Any]:
 
 
 def offered(page: Page, subcommand: str) -> dict[str, Any]:
-    """Run the terminal command that the page offers; return its document."""
-    command = page.locator("code").filter(has_text=f"andrea {subcommand}").inner_text()
+    """Run the terminal command that the page offers (the first); return its document."""
+    command = page.locator("code").filter(has_text=f"andrea {subcommand}").first.inner_text()
     return terminal(*shlex.split(command)[3:])
 
 

@@ -34,6 +34,11 @@ def written(x: float, digits: int, lang: str) -> str:
     return text.translate(str.maketrans(",.", ".,")) if lang == "it" else text
 
 
+def three(x: float, lang: str) -> str:
+    """Write a length as the readings do, with three digits: 0.389, 1.88, 80.7, 116."""
+    return written(x, 3 if x < 1 else 2 if x < 9.995 else int(x < 99.95), lang)
+
+
 def table(page: Page) -> Locator:
     """Mean, variance and length before, after the division, after gamma and beta."""
     return page.locator(".a-table").first.locator("tbody tr")
@@ -110,16 +115,14 @@ def test_pre_and_post(lang: str, page: Page, server: Server) -> None:
     streams = offered(page, "norm")["streams"]["curves"]
     arms = {(c["norm"], c["residual"], c["trained"]): c["norms"] for c in streams}
     assert len(arms) == 7
-    for arm in ((("pre", True, False)), ("pre", True, True)):
-        # Three digits: 0.389, 1.88, 80.7, 116.
-        ends = [written(v, 3 if v < 1 else 2 if v < 9.995 else int(v < 99.95), lang) for v in
-                (arms[arm][0], arms[arm][-1])]  # fmt: skip
-        expect(page.locator(".a-reading").filter(has_text=ends[0]).filter(has_text=ends[1])
-               ).to_be_visible()  # fmt: skip
+    for arm in (("pre", True, False), ("pre", True, True)):
+        ends = [three(v, lang) for v in (arms[arm][0], arms[arm][-1])]
+        both = page.locator(".a-reading").filter(has_text=ends[0]).filter(has_text=ends[1])
+        expect(both.first).to_be_visible()
     trained = [race.stream_norms[0, 1, -1] for race in saved_race.races().values()
                if race.request.arms == saved_race.RaceRequest().arms]  # fmt: skip
-    last = written(sum(trained) / len(trained), 0, lang)
-    expect(page.locator(".a-reading").filter(has_text=last)).to_contain_text("Pre-norm")
+    told = page.locator(".a-reading").filter(has_text=re.compile("^Pre-norm: (before|prima del)"))
+    expect(told).to_contain_text(three(sum(trained) / len(trained), lang))
 
     page.get_by_text(WORDS[lang]["model"]).first.click()
     page.locator(".st-key-norm").get_by_text("post", exact=True).click()
@@ -139,17 +142,22 @@ def test_the_link_brings_everything_back(new_page: NewPage, server: Server) -> N
     page = new_page()
     query = {"norm": "post", "residual": "false", "pos": "3", "layer": "2", "ln": "ln2"}
     query |= {"gscale": "0.5", "bshift": "-1.5", "eps": "0.1", "learned": "false", "factor": "100"}
+    query |= {"other": "6", "fresh": "4"}
     open_page(page, server, "norm", lang="it", **query)
     asked, shown = command(page).inner_text(), table(page).all_inner_texts()
-    for option in ("--layer 2 --ln ln2", "--gamma-scale 0.5 --beta-shift -1.5", "--no-affine"):
+    disturbed = page.locator(".a-reading").filter(has_text="«·un» è moltiplicato per 100")
+    expect(disturbed).to_be_visible()
+    for option in ("--seed 4", "--layer 2 --ln ln2", "--gamma-scale 0.5 --beta-shift -1.5",
+                   "--no-affine"):  # fmt: skip
         assert option in asked
     link = copied_link(page)
     found = {key: value[0] for key, value in parse_qs(urlsplit(link).query).items()}
     assert found["lang"] == "it" and {key: found[key] for key in query} == query
     page.goto(link, wait_until="domcontentloaded")
     settled(page)
-    assert command(page).inner_text() == asked
-    assert table(page).all_inner_texts() == shown
+    expect(command(page)).to_have_text(asked)
+    expect(table(page)).to_have_text(shown, use_inner_text=True)
+    expect(disturbed).to_be_visible()
 
 
 def test_impossible_values_are_named_and_the_file_is_the_vector(page: Page, server: Server) -> None:

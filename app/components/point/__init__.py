@@ -10,10 +10,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import readings
-from app.components.point.payload import START, payload
+from app import readings, state
+from app.components.point.payload import START, payload, place
 
-__all__ = ["START", "payload", "point"]
+__all__ = ["START", "payload", "place", "point"]
 
 HERE = Path(__file__).parent
 
@@ -37,4 +37,6 @@ def point(key: str = "point") -> None:
     The data are the same at every rerun, so that Streamlit does not send them again and the point
     stays where the reader put it.
     """
+    # The browser reads it by itself; what cannot be used is named among the page's notices.
+    state.checked("x", state.preview("x", START, place))
     _POINT(data=payload(readings.voice()), key=key)

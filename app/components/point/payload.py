@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from app.figures.base import Voice
 STEPS = 20  # to a unit of x
 STOPS = np.round(np.arange(-SPAN * STEPS, SPAN * STEPS + 1) / STEPS, 2) + 0.0
 START = -1.0
+# What the browser reads as a number too, without its hexadecimal and other notations.
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 
 
 def arrays() -> dict[str, npt.NDArray[np.float64]]:
@@ -38,6 +41,14 @@ def arrays() -> dict[str, npt.NDArray[np.float64]]:
         "relu_slope": curves.relu_slope(x),
         "cut": exact - relu,
     }
+
+
+def place(said: str) -> float:
+    """Return the stop that an address asks for: the nearest one, or ``START`` if it has none."""
+    value = float(said) if _NUMBER.fullmatch(said) else np.nan
+    if not -SPAN <= value <= SPAN:
+        return START
+    return float(STOPS[np.abs(STOPS - value).argmin()])
 
 
 def listed(values: npt.NDArray[np.float64]) -> list[float | None]:
@@ -75,6 +86,4 @@ def words(voice: Voice) -> dict[str, str]:
         "keys": _("Arrow keys, Page Up and Down, Home and End move it; so does a finger or a mouse "
                   "in the drawing."),
         "says": _("GELU {gelu}, tanh form {tanh}, ReLU {relu}; slope of GELU {slope}."),
-        "impossible": _("The address asked for x = “{value}”, which is not possible here: {used} "
-                        "is used."),
     }  # fmt: skip

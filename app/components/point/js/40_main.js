@@ -1,5 +1,6 @@
 // The point: one stop, and everything that shows it. Nothing here asks the server.
 
+const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 const kept = (globalThis.andreaPoint ??= {}); // where it stood, for who comes back from another page
 
 class Point {
@@ -7,7 +8,7 @@ class Point {
     this.root = root;
     this.path = location.pathname;
     const part = (cls) => root.querySelector(`.${cls}`);
-    this.parts = { notice: part("notice"), title: part("title"), legend: part("legend"), frame: part("frame"), slider: part("slider"), label: root.querySelector("label"), output: root.querySelector("output"), keys: part("keys"), live: part("unseen") };
+    this.parts = { title: part("title"), legend: part("legend"), frame: part("frame"), slider: part("slider"), label: root.querySelector("label"), output: root.querySelector("output"), keys: part("keys"), live: part("unseen") };
     this.drawing = new Drawing(part("drawing"));
     this.formulas = new Formulas(part("formulas"));
     this.sizes = new ResizeObserver(() => this.resize());
@@ -29,7 +30,6 @@ class Point {
     this.formulas.build(words);
     this.root.hidden = false;
     this.resize(true);
-    this.refused();
     this.write();
     this.sizes.observe(parts.frame);
   }
@@ -39,23 +39,14 @@ class Point {
     return distances.indexOf(Math.min(...distances));
   }
 
-  // The stop that the address asks for; one between two stops is snapped, an impossible one named.
+  // The stop that the address asks for; one between two stops is
+  // snapped. The server decides alike, from the address that it was given, and says so.
   wanted() {
     const { x } = this.data.arrays, said = new URLSearchParams(location.search).getAll("x");
     if (!said.length) return kept.at ?? this.stopOf(this.data.start);
-    const value = said.length === 1 && said[0].trim() ? Number(said[0]) : NaN;
+    const value = said.length === 1 && NUMBER.test(said[0]) ? Number(said[0]) : NaN;
     const inside = value >= x[0] && value <= x[x.length - 1];
-    const stop = this.stopOf(inside ? value : this.data.start);
-    if (!inside || Math.abs(x[stop] - value) > 1e-9) this.asked = said.join(" ");
-    return stop;
-  }
-
-  refused() {
-    const { notice } = this.parts, { asked } = this;
-    notice.hidden = asked === undefined;
-    if (asked === undefined) return;
-    const value = asked.length > 40 ? `${asked.slice(0, 40)}…` : asked;
-    notice.textContent = filled(this.data.words.impossible, { value, used: this.written.fixed(this.data.arrays.x[this.at], 2) });
+    return this.stopOf(inside ? value : this.data.start);
   }
 
   resize(anew = false) {
@@ -68,8 +59,6 @@ class Point {
   go(stop) {
     if (stop === this.at) return;
     this.at = stop;
-    this.asked = undefined;
-    this.parts.notice.hidden = true;
     this.show();
     this.say();
     this.write();
