@@ -15,7 +15,7 @@ from andrea.measures.activation_error import Approximation, approximation
 from andrea.measures.race import RaceResult
 from andrea.requests import TraceRequest
 from andrea.requests_activation import ActivationRequest
-from app import activation_race, activation_view, export, layout, readings, state, theme
+from app import activation_race, activation_view, controls, export, layout, readings, state, theme
 from app.components import point
 from app.figures import activation as figures
 from app.i18n import _
@@ -26,10 +26,8 @@ HEADER = "quantity,group,block,unit,value"
 
 def link(read: PreActivationsResult, over: str, act_fn: str, seed: int) -> str:
     """Return the page's address with every value written out."""
-    model = read.request.model
     return state.share_link(
-        text=read.request.text, model=model.model, seed=model.seed, norm=model.norm,
-        residual=model.residual, depth=model.n_layer, pos=read.position,
+        text=read.request.text, pos=read.position, **controls.written(read.request.model),
         layer=read.request.layer + 1, over=over, act=act_fn, fresh=seed,
         x=point.START,  # the point's own place, where it has moved, is in the address
     )  # fmt: skip

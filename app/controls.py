@@ -90,15 +90,26 @@ def summary(request: ModelRequest) -> str:
     return " · ".join((model_label(request), blocks, norm, residual))
 
 
+def written(request: ModelRequest) -> dict[str, object]:
+    """Return what the address says of a model: every control's value by its key."""
+    return {
+        "model": request.model,
+        "seed": request.seed,
+        "norm": request.norm,
+        "residual": request.residual,
+        "depth": request.n_layer,
+    }
+
+
 def _headline() -> str:
     """Return what the folded controls say: the choice as it stands."""
-    model = state.preview("model", TRAINED, {name: name for name in MODELS})
+    model = state.preview("model", TRAINED, {name: name for name in MODELS}.get)
     seed = state.preview("seed", 0)
     request = ModelRequest(
         model,
         seed if seed <= MAX_SEED else 0,
-        state.preview("norm", "pre", {norm: norm for norm in NORMS}),
-        state.preview("residual", True, {"true": True, "false": False}),
+        state.preview("norm", "pre", {norm: norm for norm in NORMS}.get),
+        state.preview("residual", True, {"true": True, "false": False}.get),
         _depth(model),
     )
     return _("Model and switches: {summary}").format(summary=summary(request))

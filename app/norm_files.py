@@ -11,7 +11,7 @@ from andrea.measures.norm import NormResult
 from andrea.measures.race import RaceResult
 from andrea.measures.stream_norms import StreamNormsResult
 from andrea.requests import NormRequest
-from app import export, layout, norm_race, norm_view, state
+from app import controls, export, layout, norm_race, norm_view, state
 from app.i18n import _
 from app.layout import Download
 from app.norm_controls import Settings
@@ -21,14 +21,8 @@ def link(
     request: NormRequest, position: int, chosen: Settings, disturbed: tuple[int, float], seed: int
 ) -> str:
     """Return the page's address with every value written out."""
-    model = request.model
     return state.share_link(
         text=request.text,
-        model=model.model,
-        seed=model.seed,
-        norm=model.norm,
-        residual=model.residual,
-        depth=model.n_layer,
         pos=position,
         layer=request.layer + 1,
         ln=request.ln,
@@ -39,6 +33,7 @@ def link(
         other=disturbed[0],
         factor=f"{disturbed[1]:g}",
         fresh=seed,
+        **controls.written(request.model),
     )
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from andrea.measures.race import RaceResult
 from andrea.requests_race import RACE_ARMS
-from app import export, layout, race_view, readings, readings_norm_race, saved_races, tables, theme
+from app import export, layout, readings, readings_norm_race, saved_races, tables, theme
 from app.figures import stream_training
 from app.figures.stream_training import Trained
 from app.i18n import _, integer, number
@@ -22,11 +22,6 @@ from app.saved_races import ranged
 from app.tables import Line
 
 BEFORE, AFTER = 0, 1
-
-
-def default() -> Sequence[RaceResult]:
-    """Return the saved default race, a result a seed; none if the file is missing."""
-    return race_view.default()
 
 
 def lines(races: Sequence[RaceResult], when: int) -> list[Trained]:

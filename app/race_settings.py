@@ -163,14 +163,14 @@ def _slider(field: str, name: str, ends: tuple[int, int], step: int = 1, **more:
         return max(ends[0], round(n / step) * step)
 
     asked = state.preview(key, usual)
-    if ends[0] <= asked <= ends[1] and snapped(asked) != asked:
+    if ends[0] <= asked <= ends[1]:
         state.rewrite(key, snapped(asked))
     show: Callable[..., int] = st.slider
     value = int(show(name, *ends, usual, step, key=key, bind="query-params", **more))
-    state.checked(key, snapped(value))
-    if snapped(value) != value:  # Streamlit has read the address before it was rewritten
-        state.correct(key, snapped(value))
-    return value
+    kept = state.checked(key, snapped(value))
+    if kept != value:  # Streamlit has read the address before it was rewritten
+        state.correct(key, kept)
+    return kept
 
 
 def _shared(arms: tuple[str, ...]) -> RaceRequest:

@@ -120,16 +120,17 @@ def peek(key: str, default: Any = None) -> Any:
     return st.session_state.get(key, default)
 
 
-def preview(key: str, default: T, spelled: dict[str, T] | Callable[[str], T] | None = None) -> T:
+def preview(key: str, default: T, spelled: Callable[[str], T | None] | None = None) -> T:
     """Return what a bound widget is about to hold, before it is drawn.
 
-    ``spelled`` makes values of what the address says; without it whole numbers are read.
+    ``spelled`` makes a value of what the address says, or ``None``; else whole numbers are read.
     """
     if key in st.session_state:
         return st.session_state[key]
     raw = " ".join(st.session_state.get("_raw", {}).get(key, []))
     if spelled is not None:
-        return spelled(raw) if callable(spelled) else spelled.get(raw, default)
+        value = spelled(raw)
+        return default if value is None else value
     return int(raw) if raw.isdecimal() and len(raw) < 12 else default  # type: ignore[return-value]
 
 

@@ -10,7 +10,16 @@ from __future__ import annotations
 import streamlit as st
 
 from andrea.requests import NormRequest
-from app import compute, controls, layout, norm_controls, norm_files, norm_race, norm_view
+from app import (
+    compute,
+    controls,
+    layout,
+    norm_controls,
+    norm_files,
+    norm_race,
+    norm_view,
+    race_view,
+)
 from app import readings_norm as say
 from app.chosen_token import chosen_token
 from app.i18n import _
@@ -26,7 +35,7 @@ layout.page_header(
 
 text = controls.text_control()
 model = controls.model_controls()
-position, _traced = chosen_token(text, model)
+position = chosen_token(text, model).request.position
 layer, which = norm_controls.place(model)
 result = compute.answer(NormRequest(text, model, position, layer, which))
 layout.switched_notice(result.provenance)
@@ -66,7 +75,7 @@ layout.reading(say.count_reading(result))
 lengths = norm_view.streams(text, model)
 
 layout.section(_("After training"))
-races = norm_race.default()
+races = race_view.default()
 norm_race.show(races)
 
 layout.section(_("LayerNorm and RMSNorm"))

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from andrea.requests import TraceRequest
 from app import compute, controls, export, layout, readings_trace, state, trace_view
-from app.components.chips import chips
+from app.chosen_token import chosen_token
 from app.components.walk import walk
 from app.i18n import _
 
@@ -25,14 +24,7 @@ layout.page_header(
 
 text = controls.text_control()
 model = controls.model_controls()
-tokens = compute.tokens(text, model)
-last = len(tokens.pieces) - 1
-position = state.get("pos", -1, of=text, allowed=lambda p: -1 <= p <= last)
-
-request = TraceRequest(text, model, position)
-result = compute.answer(request)
-
-chips(result, key="chips", on_choose=lambda p: state.put("pos", p, of=text))
+result = chosen_token(text, model)
 for sentence in (readings_trace.fold_notice(result), readings_trace.cut_notice(result)):
     if sentence:
         layout.notice(sentence)
@@ -55,7 +47,7 @@ walk(
     key="walk",
     on_take=lambda token_id, added: trace_view.take(result, added),
     jump=state.jumps(),
-    packet=compute.packet(request),
+    packet=compute.packet(result.request),
 )
 layout.provenance(result.provenance)
 
@@ -91,15 +83,7 @@ st.write(
 )
 
 layout.take_away(
-    state.share_link(
-        text=text,
-        model=model.model,
-        seed=model.seed,
-        norm=model.norm,
-        residual=model.residual,
-        depth=model.n_layer,
-        pos=result.position,
-    ),
+    state.share_link(text=text, pos=result.position, **controls.written(model)),
     export.command(result.request),
     trace_view.downloads(result),
 )

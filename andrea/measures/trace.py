@@ -78,7 +78,7 @@ class TraceResult:
         The model's final answer: the likeliest next token.
     next_ids, next_labels, next_texts
         The 40 likeliest next tokens, likeliest first, with what they add to the text up to the
-        traced token (``None``: no text adds just this token, see ``text_of``).
+        traced token (``None``: no text adds just this token, see ``texts_after``).
     additivity_error
         Largest |embedding + all sublayer outputs - final stream| over the components (float64
         sum of the float32 parts); ``None`` where the stream is no sum (post-norm, no residual).
@@ -146,20 +146,24 @@ def labels_of(ids: Tensor, loaded: LoadedModel) -> list[str]:
     return [known[i] if i < len(known) else f"<{i}>" for i in ids.tolist()]
 
 
-def text_of(token_id: int, loaded: LoadedModel, before: str) -> str | None:
-    """Return what a token adds to the text ``before``, or ``None`` where no text would add just it.
+def texts_after(before: str, ids: Tensor, loaded: LoadedModel) -> tuple[str | None, ...]:
+    """Return what each token adds to the text ``before``: ``None`` where no text adds just it.
 
     BOS, unused ids and parts of characters have no text. Some tokens have one that the tokenizer
     would join with the letters before it, or cut otherwise: the text would go on with other tokens
     than the one that was taken.
     """
     tokenizer = loaded.tokenizer
-    if token_id == BOS_ID or token_id >= tokenizer.vocab_size:
-        return None
-    added = tokenizer.piece(token_id).text
-    if added is None or tokenizer.encode(before + added) != [*tokenizer.encode(before), token_id]:
-        return None
-    return added
+    held = tokenizer.encode(before)
+
+    def added(token_id: int) -> str | None:
+        if token_id == BOS_ID or token_id >= tokenizer.vocab_size:
+            return None
+        text = tokenizer.piece(token_id).text
+        alone = text is not None and tokenizer.encode(before + text) == [*held, token_id]
+        return text if alone else None
+
+    return tuple(added(i) for i in ids.tolist())
 
 
 def streams(model: Andrea, activations: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
@@ -269,7 +273,7 @@ def trace(request: TraceRequest, loaded: LoadedModel) -> TraceResult:
         answer_label=labels_of(answer[None], loaded)[0],
         next_ids=read_only_ints(following),
         next_labels=tuple(labels_of(following, loaded)),
-        next_texts=tuple(text_of(i, loaded, before) for i in following.tolist()),
+        next_texts=texts_after(before, following, loaded),
         additivity_error=additivity_error(model, record),
         provenance=provenance(request, loaded, started),
     )

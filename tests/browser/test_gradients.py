@@ -71,13 +71,13 @@ def test_the_depth_slider_changes_figure_and_sentence(
     open_page(page, server, "gradients", lang=lang, layers="5", **QUICK)
     expect(readings(page)).to_have_count(8)
     sentence = expected("plain", "none", False, 5, lang)
-    expect(readings(page).filter(has_text=sentence)).to_be_visible()
+    expect(readings(page).filter(has_text=sentence)).to_have_text(sentence)
     before = curve(page)
     slider = page.get_by_role("slider", name=BLOCKS[lang])
     slider.focus()
     slider.press("ArrowRight")
     sentence = expected("plain", "none", False, 6, lang)
-    expect(readings(page).filter(has_text=sentence)).to_be_visible()
+    expect(readings(page).filter(has_text=sentence)).to_have_text(sentence)
     page.wait_for_function(OTHER_CURVE, arg=before)
 
 
@@ -87,7 +87,7 @@ def test_another_place_of_the_norm_is_another_picture(page: Page, server: Server
     sentence = expected("post", "post", True, 5, "en")
     expect(readings(page).filter(has_text=sentence)).to_have_count(0)
     page.get_by_text("post-norm", exact=True).first.click()
-    expect(readings(page).filter(has_text=sentence)).to_be_visible()
+    expect(readings(page).filter(has_text=sentence)).to_have_text(sentence)
     settled(page)
     expect(readings(page)).to_have_count(12)
     expect(page.locator(".js-plotly-plot").first.locator(".legendtext")).to_have_count(3)
@@ -106,7 +106,7 @@ def test_five_quick_moves_give_one_answer(page: Page, server: Server) -> None:
     settled(page)
     expect(readings(page)).to_have_count(8)
     sentence = expected("plain", "none", False, 12, "en")
-    expect(readings(page).filter(has_text=sentence)).to_be_visible()
+    expect(readings(page).filter(has_text=sentence)).to_have_text(sentence)
     expect(page.locator('[data-testid="stProgress"]')).to_have_count(0)
 
 

@@ -39,8 +39,8 @@ class Point {
     return distances.indexOf(Math.min(...distances));
   }
 
-  // The stop that the address asks for; one between two stops is
-  // snapped. The server decides alike, from the address that it was given, and says so.
+  // The stop that the address asks for; one between two stops is snapped. The server decides alike,
+  // from the address that it was given, and says so.
   wanted() {
     const { x } = this.data.arrays, said = new URLSearchParams(location.search).getAll("x");
     if (!said.length) return kept.at ?? this.stopOf(this.data.start);
